@@ -29,7 +29,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from becalm.errors import BecalmError
@@ -62,8 +61,7 @@ STARTED = {
 that of this start would have them changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class LastingDisk(storage.Storage):
+class LastingDisk(storage.Storage, frozen=True):
     """A disk with the journal's directory that stays when its machine is gone."""
 
     path: Path = Path()

@@ -26,7 +26,7 @@ MODULES = "usr/lib/python3/dist-packages"
 DEPENDS = (
     "python3 (>= 3.11)", "python3-click (>= 8.1)", "python3-numpy (>= 1:1.26)", "python3-rich (>= 13)",
     "python3-scipy (>= 1.11)", "python3-jinja2 (>= 3.1)", "python3-matplotlib (>= 3.6)",
-    "python3-cloudpickle (>= 2.2)",
+    "python3-cloudpickle (>= 2.2)", "python3-msgspec (>= 0.19)",
 )  # fmt: skip
 
 DESCRIPTION = """Description: measure and compare programs so that the answer can be trusted

@@ -172,7 +172,7 @@ TRIES = (
         (
             *DEBIAN, *PYTHON, "gcc", "libc6-dev", "python3-pip", "python3-setuptools-rust", "python3-wheel",
             "python3-click", "python3-numpy", "python3-rich", "python3-scipy", "python3-jinja2", "python3-matplotlib",
-            "python3-cloudpickle",
+            "python3-cloudpickle", "python3-msgspec",
         ),
         (
             *by_pip("--no-index --no-build-isolation --no-deps /packages/*.tar.gz", network=False, rust=True),

@@ -129,6 +129,7 @@ def crates(resolved: dict[str, Any]) -> Iterator[Component]:
 PYTHON = {
     "click": ("BSD-3-Clause", "https://github.com/pallets/click"),
     "rich": ("MIT", "https://github.com/Textualize/rich"),
+    "msgspec": ("BSD-3-Clause", "https://github.com/jcrist/msgspec"),
     "numpy": ("BSD-3-Clause", "https://github.com/numpy/numpy"),
     "scipy": ("BSD-3-Clause", "https://github.com/scipy/scipy"),
     "jinja2": ("BSD-3-Clause", "https://github.com/pallets/jinja"),

@@ -6,7 +6,6 @@ session to themselves, whoever else computes on the machine. The request is a JS
 prints is kept.
 """
 
-import dataclasses
 import json
 import sys
 from contextlib import nullcontext
@@ -17,6 +16,7 @@ from becalm.hosts import Access, LoadDetail, Loads, MeasureRequest, RunText, run
 from becalm.hosts.load_generator import Loading
 from becalm.load.time_accounting import of
 from becalm.load.waterfall import waterfall
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.demand import Demand
 from becalm.nouns.run import Block, Step
 from becalm.nouns.settings import Settings
@@ -54,7 +54,7 @@ def main():
         "times": times.to_json(),
         "waterfall": waterfall(times).to_json(),
         "stdout": "".join(outputs),
-        "made": None if result is None else dataclasses.asdict(result),
+        "made": None if result is None else plain_dict(result),
     }
     sys.stdout.write(json.dumps(value))
 

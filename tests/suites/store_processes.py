@@ -1,8 +1,8 @@
 """Processes that write into one store at the same time; a tier gives the fixture location."""
 
 import multiprocessing
-from dataclasses import replace
 
+from msgspec.structs import replace
 from tests.support.store_examples import FACTS, STUDY, run
 
 from becalm.store import Store

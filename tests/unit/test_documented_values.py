@@ -1,8 +1,8 @@
 """The reference pages list the exit codes, columns and JSON fields that the code has."""
 
-import dataclasses
 import re
 
+import msgspec
 import pytest
 from tests.places import ROOT
 
@@ -30,11 +30,14 @@ from becalm.results.survey import Outlier, PeerGroup, SurveyResult, SurveyRow
 from becalm.results.tune import AblationEffect, Arm, ArmComparison, Transfer, Trial, TuneVerdict
 from becalm.stats.response_shape import ResponseShape
 
+
+def is_value(kind):
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
 FIT_WHOLES = {design_fit.DesignFit, design_fit.ResponseFit}
 FIT_PARTS = {
-    kind
-    for kind in vars(design_fit).values()
-    if dataclasses.is_dataclass(kind) and kind.__module__ == design_fit.__name__
+    kind for kind in vars(design_fit).values() if is_value(kind) and kind.__module__ == design_fit.__name__
 } - FIT_WHOLES
 
 LISTED = {
@@ -78,7 +81,7 @@ def chapter(title):
 
 
 def names(kind):
-    return [field.name for field in dataclasses.fields(kind)]
+    return kind.__struct_fields__
 
 
 @pytest.mark.parametrize("title", LISTED)
@@ -97,7 +100,11 @@ def test_every_small_json_value_is_documented(title):
 
 def test_every_value_of_a_change_of_settings_is_documented():
     listed = {kind for kinds in (*LISTED.values(), *INLINE.values()) for kind in kinds}
-    assert {kind for kind in vars(settings_change).values() if dataclasses.is_dataclass(kind)} <= listed
+    assert {
+        kind
+        for kind in vars(settings_change).values()
+        if is_value(kind) and kind.__module__ == settings_change.__name__
+    } <= listed
 
 
 def test_answers_of_an_explanation_are_documented():

@@ -17,10 +17,9 @@ from becalm.verbs import KINDS, TABLE, function
 COMMANDS = sorted((ROOT / "python/becalm/cli").glob("*.py"))
 ALLOWED = (
     *("becalm.cli", "becalm.report", "becalm.wording"),
-    *("becalm.units", "becalm.errors", "becalm._version", "becalm.values"),
+    *("becalm.units", "becalm.errors", "becalm._version"),
 )
-"""The packages that it may import by name: itself, drawing and wording, words for what is typed, and how values are
-made."""
+"""The packages that it may import by name: itself, drawing and wording, and words for what is typed."""
 
 TABLES = {"becalm.verbs": {"TABLE", "HEADINGS"}}
 """The table that lists the verbs, and the headings of the help."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.results.clock import ClockCheck, ClockReport, TimerCell
 from becalm.store.timer_limits import TimerLimits
@@ -15,8 +16,7 @@ ALIKE = 1.1
 """The factor below which the t_min of two timers count as equal; then the one with the cheaper read is chosen."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimerChoice:
+class TimerChoice(msgspec.Struct, frozen=True):
     """The timer for wall time at a flush size."""
 
     flush: str

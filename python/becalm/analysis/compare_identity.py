@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.nouns.finding import Finding
 from becalm.results.compare_stored import Identity, StoredSession

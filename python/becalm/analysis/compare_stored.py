@@ -11,9 +11,9 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.analysis.compare import difference, gate
 from becalm.analysis.compare_identity import align

@@ -18,12 +18,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from becalm.errors import UsageError
 from becalm.load.background_load import MIB, own_cpu_ns
 from becalm.load.cpu_competition import ALONE, others_share, stolen_share
 from becalm.load.record import TICK_NS, Load
 from becalm.nouns.run import Run
-from becalm.values import dataclass
 
 
 def _cpu(load: Load, own_ns: float | None) -> float | None:
@@ -59,16 +60,14 @@ MEASURES: Mapping[str, tuple[Callable[[Load, float | None], float | None], str]]
 """The measures of a rule: a function of a load and the CPU time of the study's own runs in it, and a description."""
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureLimit:
+class MeasureLimit(msgspec.Struct, frozen=True):
     """A limit of a rule: a round with more of `measure` than `most` is contaminated."""
 
     measure: str
     most: float
 
 
-@dataclass(frozen=True, slots=True)
-class ContaminationRule:
+class ContaminationRule(msgspec.Struct, frozen=True):
     """A contamination rule: its limits, and the `text` that the user wrote, which is stored with the study."""
 
     text: str
@@ -99,8 +98,7 @@ NEIGHBOUR_RULE = ContaminationRule(
 intended."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRounds:
+class JudgedRounds(msgspec.Struct, frozen=True):
     """The contaminated rounds, by number, with the measures beyond their limit; other rounds with their unknown
     measures."""
 

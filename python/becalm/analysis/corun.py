@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from becalm.nouns.options.corun import CoRunOptions
 from becalm.nouns.run import Outcome, Run

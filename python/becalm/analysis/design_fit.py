@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.analysis.design_places import ResponseModel, best_compromise
 from becalm.analysis.design_response import response_fit

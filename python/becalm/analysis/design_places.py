@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 
+import msgspec
 import numpy as np
 from scipy.special import stdtrit
 
@@ -34,8 +34,7 @@ STEPS = 25
 """The number of places along a factor at which the response is predicted."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseModel:
+class ResponseModel(msgspec.Struct, frozen=True):
     """A fitted surface with the meaning of its numbers: factors, goal, and the power of the fitted response (None:
     1)."""
 

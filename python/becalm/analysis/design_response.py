@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 from scipy.special import stdtr, stdtrit
 
 from becalm.analysis.design_effects import effect_table

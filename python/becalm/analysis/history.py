@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.analysis.history_searches import Searches
 from becalm.analysis.history_table import BRIDGE, NORMAL, SIDE, Key, RecordedSession, SessionTable, chains_of

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.results.history import HistorySession
@@ -30,8 +30,7 @@ Key = tuple[str, str]
 """The name and unit of a benchmark."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionBenchmark:
+class SessionBenchmark(msgspec.Struct, frozen=True):
     """A benchmark in one session: median, its interval, good and failed runs."""
 
     name: str
@@ -49,8 +48,7 @@ class SessionBenchmark:
         return self.name, self.unit
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedSession:
+class RecordedSession(msgspec.Struct, frozen=True):
     """A stored session: its place in history, its machine (name, processor, kernel, settings), and its benchmarks."""
 
     session: HistorySession
@@ -59,8 +57,7 @@ class RecordedSession:
     references: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SessionTable:
+class SessionTable(msgspec.Struct, frozen=True):
     """A table of sessions in the order of history.
 
     `y`: logarithms of typical values, shape (sessions, benchmarks), NaN for none; `errors`: their standard errors;

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
+from msgspec.structs import replace
 from scipy.special import ndtri
 
 from becalm.nouns.finding import Finding, Interval
@@ -116,8 +117,7 @@ def _ratio(log_ratio: float) -> float:
     return math.expm1(log_ratio) if log_ratio < 700 else math.inf
 
 
-@dataclass(frozen=True, slots=True)
-class _Means:
+class _Means(msgspec.Struct, frozen=True):
     """The combined means of one program over hosts; `ranked`: hosts from lowest to highest mean."""
 
     by_host: dict[str, float]

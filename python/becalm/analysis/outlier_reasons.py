@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field, replace
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.load.own_loads import OwnLoads
 from becalm.load.time_accounting import Times, middle, of
@@ -21,7 +22,6 @@ from becalm.load.waterfall import SLOWER, waterfall
 from becalm.nouns.codec import Json
 from becalm.nouns.run import COLUMNS, Run
 from becalm.stats.arrays import Floats, among, median_of
-from becalm.values import dataclass
 
 SAMPLE = 1000
 """The most runs from which a typical run with load is taken."""
@@ -29,8 +29,7 @@ SAMPLE = 1000
 CAUSE_COLUMNS = ("seq", "wall_ns", "user_ns", "system_ns", "wait_ns", "major_faults", "involuntary")
 
 
-@dataclass(frozen=True, slots=True)
-class OutlierReason:
+class OutlierReason(msgspec.Struct, frozen=True):
     """The reason why a run is an outlier; `bar` and `bar_ns` are the bar of its waterfall with most of the excess, if
     any.
 
@@ -39,7 +38,7 @@ class OutlierReason:
     """
 
     kind: str
-    numbers: Mapping[str, Json] = field(default_factory=dict)
+    numbers: Mapping[str, Json] = msgspec.field(default_factory=dict)
     bar: str | None = None
     bar_ns: float | None = None
 

@@ -8,8 +8,10 @@ With one chip tasks cannot be separated, so the advice is rounds (`becalm.placem
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.analysis.place_gain import (
     Decider,
@@ -34,8 +36,7 @@ LEAST_BUDGET_S = 0.05
 """The least budget of each of the many decisions by which a gain is estimated."""
 
 
-@dataclass(frozen=True, slots=True)
-class AdviceOptions:
+class AdviceOptions(msgspec.Struct, frozen=True):
     """The options of a decision: algorithm, objective, seed and budget."""
 
     method: str = "optimal"
@@ -44,8 +45,7 @@ class AdviceOptions:
     budget_s: float = BUDGET_S
 
 
-@dataclass(frozen=True, slots=True)
-class _Decision:
+class _Decision(msgspec.Struct, frozen=True):
     """A decision: names by chip or round, and their cost."""
 
     shape: SharingShape

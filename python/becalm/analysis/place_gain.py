@@ -18,11 +18,13 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from random import Random
 from typing import Protocol
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.placement import place
 from becalm.placement.baselines import expected, worst
@@ -51,8 +53,7 @@ UNCERTAIN = 1.0
 SEED = 20
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredPart:
+class MeasuredPart(msgspec.Struct, frozen=True):
     """A part of a measurement: tasks and costs as it alone shows them. All parts have the same pairs and sets."""
 
     tasks: tuple[Task, ...]

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -27,8 +27,7 @@ from becalm.wording import place_running as wording
 BUDGET_S = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class SharingModel:
+class SharingModel(msgspec.Struct, frozen=True):
     """The tasks that may run, the chips, and the costs of sharing them."""
 
     tasks: tuple[Task, ...]
@@ -37,8 +36,7 @@ class SharingModel:
     objective: PlacementObjective = PlacementObjective.DEGRADATION
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(msgspec.Struct, frozen=True):
     """The limits of moving tasks: running tasks are placed anew at most once in `every_s` seconds.
 
     `moving`: the least gain for each task that moves, a share of speed averaged over the tasks (its cache is cold
@@ -49,11 +47,10 @@ class Limits:
     moving: float = 0.002
 
 
-@dataclass(frozen=True, slots=True)
-class RunningState:
+class RunningState(msgspec.Struct, frozen=True):
     """The chip of each running task, by name, and the time in seconds at which running tasks were last placed anew."""
 
-    chips: Mapping[str, int] = field(default_factory=dict)
+    chips: Mapping[str, int] = msgspec.field(default_factory=dict)
     placed_s: float = -math.inf
 
 

@@ -12,8 +12,8 @@ Public: Ticks, ticks, causes, RATE.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.analysis.regions_lengths import Lengths, timed
@@ -36,8 +36,7 @@ LEAST = 40
 _STATES = ("queue", "throttled")
 
 
-@dataclass(frozen=True, slots=True)
-class Ticks:
+class Ticks(msgspec.Struct, frozen=True):
     """The intervals of a record of load in order of time.
 
     `begin`, `end`: Unix ns, shape (ticks,); `rates`: by column, per second or as a state, shape (ticks,); NaN where

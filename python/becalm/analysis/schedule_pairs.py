@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -10,11 +11,9 @@ from becalm.plans.history import History
 from becalm.stats.arrays import Floats, Ints, among
 from becalm.stats.at_once import at_once_pairs, tournament_pairs
 from becalm.stats.paired import NO_PAIRS, PairedDifferences
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulePairs:
+class SchedulePairs(msgspec.Struct, frozen=True):
     """The pairs of both schedules, level and kind of each complete group, and the seconds spent in each schedule."""
 
     turns: PairedDifferences
@@ -30,8 +29,7 @@ class SchedulePairs:
         return self.turns, self.at_once
 
 
-@dataclass(frozen=True, slots=True)
-class _Layout:
+class _Layout(msgspec.Struct, frozen=True):
     """The counted rounds and the complete groups that they form.
 
     `number`, `at_once`: of each round, shape (rounds,); `whole`: positions of the rounds of each complete group, shape

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.analysis.schedule_pairs import SchedulePairs, schedule_pairs
 from becalm.plans.groups import Groups

@@ -16,7 +16,8 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.nouns.codec import Json
 from becalm.nouns.metric import Metric

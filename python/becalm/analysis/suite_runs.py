@@ -9,7 +9,8 @@ Public: RatedCell, cells, ratings.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.analysis.contamination import DEFAULT_RULE, contaminated_rounds
 from becalm.analysis.suite import rate_by_metric, rate_program, tuning
@@ -21,8 +22,7 @@ from becalm.nouns.workload import Workload
 from becalm.results.suite import Rated, Ratings
 
 
-@dataclass(frozen=True, slots=True)
-class RatedCell:
+class RatedCell(msgspec.Struct, frozen=True):
     """The tuning and program that a workload of the study belongs to, and whether it runs in copies."""
 
     tuning: int

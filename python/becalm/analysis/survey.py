@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.nouns.finding import Finding, Interval
 from becalm.results.survey import Machine, Outlier, PeerGroup, SurveyResult, SurveyRow
@@ -96,8 +97,7 @@ def conclude(
     return replace(result, sentence=words.surveyed(result, incomplete))
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
+class _Cell(msgspec.Struct, frozen=True):
     """The machines of one kind at one piece of work; arrays have shape (machines,)."""
 
     kind: str
@@ -118,8 +118,7 @@ class _Cell:
         return PeerGroup(self.kind, self.work, len(self.hosts), time_ns, spread, between)
 
 
-@dataclass(frozen=True, slots=True)
-class _Member:
+class _Member(msgspec.Struct, frozen=True):
     """A machine of a cell."""
 
     cell: _Cell

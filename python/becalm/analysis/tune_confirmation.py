@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.methods.protocol import NO_SETTINGS, Sample
 from becalm.nouns.finding import Finding, Interval
@@ -37,8 +38,7 @@ Arms = Mapping[str, Sequence[Sample]]
 """The samples of each arm, one for each program in their order; loop i is the same loop for all of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Confirmation:
+class Confirmation(msgspec.Struct, frozen=True):
     """The conclusions of a confirmation, empty before there is one; fields as in `TuneVerdict`.
 
     `spare`: chosen knobs that are not shown to make any program vary less, the least useful first. They call for

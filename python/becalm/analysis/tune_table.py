@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.nouns.metric import Better
@@ -13,8 +13,7 @@ from becalm.results.tune_table import ConfigurationChoice, ConfigurationResult, 
 from becalm.stats.unit_choice import STEADY, SURE, OverUnits, choose, next_units
 
 
-@dataclass(frozen=True, slots=True)
-class Measurement:
+class Measurement(msgspec.Struct, frozen=True):
     """A value of a configuration on a unit; None where the configuration failed there."""
 
     factors: tuple[tuple[str, str], ...]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-
 import click
 
 import becalm
@@ -38,7 +36,7 @@ def command_list(as_json: bool) -> None:
     """List the named machines."""
     hosts = becalm.list_hosts()
     if as_json:
-        output.print_json("hosts", {"hosts": [asdict(host) for host in hosts]})
+        output.print_json("hosts", {"hosts": [output.fields(host) for host in hosts]})
         return
     if not hosts:
         echo("No machine has a name. Add one: becalm host add bench ssh://you@bench.example")
@@ -55,7 +53,7 @@ def command_check(name: str, sudo: bool, as_json: bool) -> None:
     """Connect to a machine (a name, or a URL), copy the agent if needed, and report what is possible there."""
     checked = becalm.check_host(name, sudo=sudo)
     if as_json:
-        output.print_json("host", asdict(checked))
+        output.print_json("host", output.fields(checked))
         return
     echo(checked.sentence)
 

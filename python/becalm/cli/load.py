@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from typing import Any
 
@@ -46,7 +45,7 @@ def command_load(
     load = becalm.make_load(duration=duration, command=command, host=host, sudo=sudo, **demand)
     if as_json:
         head = {"demand": becalm.Demand.of(**demand).to_json()}
-        output.print_json("load", {**head, **dataclasses.asdict(load)}, err=bool(command))
+        output.print_json("load", {**head, **output.fields(load)}, err=bool(command))
     else:
         echo(f"becalm: {load.sentence}" if command else load.sentence, err=bool(command))
     if load.failure is not None:

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 import click
+from msgspec import structs
 
 import becalm
 from becalm.cli.output import together
@@ -93,7 +93,7 @@ def of(*kinds: type[Any], without: tuple[str, ...] = (), **defaults: str) -> Cal
 def one(kind: type[Any], name: str) -> Callable[[F], F]:
     """Return a decorator with one option of a value, without the flag that negates it."""
     (option,) = (option for option in _options(kind) if option.name == name)
-    return together(*_click(dataclasses.replace(option, off=""), option.text))
+    return together(*_click(structs.replace(option, off=""), option.text))
 
 
 def some(kind: type[Any], *names: str) -> Callable[[F], F]:

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 import click
+import msgspec
 
 import becalm
 from becalm._version import SCHEMA, VERSION
 from becalm.cli.echo import echo, write_out
 from becalm.errors import UsageError
-from becalm.values import dataclass
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -106,8 +106,7 @@ def _drawable(stderr: bool) -> bool:
     return True
 
 
-@dataclass(frozen=True, slots=True)
-class OutputForm:
+class OutputForm(msgspec.Struct, frozen=True):
     """The form of the output, as chosen by options."""
 
     as_json: bool
@@ -212,6 +211,12 @@ def print_json(kind: str, value: dict[str, Any], *, err: bool = False) -> None:
     """Print a JSON object, preceded by the members that all objects have."""
     head = {"becalm": VERSION, "schema": SCHEMA, "kind": kind}
     click.echo(json.dumps({**head, **value}, indent=2, allow_nan=False), err=err)
+
+
+def fields(value: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of a value by name, as `print_json` takes them."""
+    result: dict[str, Any] = msgspec.to_builtins(value, enc_hook=str)
+    return result
 
 
 def words(command: tuple[str, ...]) -> str | list[str]:

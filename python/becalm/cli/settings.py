@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 from typing import Any
 
 import click
@@ -155,7 +154,7 @@ def command_apply(
             return
         done = apply(True)
     if as_json:
-        output.print_json("apply", asdict(done))
+        output.print_json("apply", output.fields(done))
     elif done.exit_code is None:
         _print(report.applied(done, host, root=root, sudo=sudo), plain)
     else:
@@ -192,7 +191,7 @@ def command_reset(
 
     done = becalm.reset(host, sudo=sudo, root=root, force=force, mine=mine, owner=owner)
     if as_json:
-        output.print_json("reset", asdict(done))
+        output.print_json("reset", output.fields(done))
     else:
         _print(report.reset(done, host, root=root, sudo=sudo), plain)
     sys.exit(3 if done.unsettled else 0)
@@ -209,7 +208,7 @@ def command_status(host: str, root: str | None, as_json: bool, plain: bool) -> N
 
     status = becalm.status(host, root=root)
     if as_json:
-        output.print_json("status", asdict(status))
+        output.print_json("status", output.fields(status))
     else:
         _print(report.status(status, host, root=root), plain)
 

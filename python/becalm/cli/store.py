@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
 
 import click
 
@@ -32,7 +31,7 @@ def command_check(store: str | None, as_json: bool) -> None:
     """Read all pages and checksums, and report damaged studies. Exit code: 1 if there are any."""
     health = becalm.check_store(store)
     if as_json:
-        output.print_json("store-check", {**asdict(health), "whole": health.whole})
+        output.print_json("store-check", {**output.fields(health), "whole": health.whole})
     else:
         _print_health(health)
     sys.exit(health.exit_code)
@@ -46,7 +45,7 @@ def command_backup(copy: str, store: str | None, as_json: bool) -> None:
     """Copy the store to a new FILE, even while others use it."""
     backup = becalm.backup_store(copy, store)
     if as_json:
-        output.print_json("store-backup", asdict(backup))
+        output.print_json("store-backup", output.fields(backup))
         return
     echo(backup.sentence)
 
@@ -59,7 +58,7 @@ def command_repair(new: str, store: str | None, as_json: bool) -> None:
     """Save what is readable of a damaged store in a new FILE. The damaged store is not changed."""
     repair = becalm.repair_store(new, store)
     if as_json:
-        output.print_json("store-repair", asdict(repair))
+        output.print_json("store-repair", output.fields(repair))
         return
     echo(repair.sentence)
     for study in repair.health.studies:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any, BinaryIO
 
 import click
+from msgspec.structs import replace
 
 import becalm
 from becalm.cli import options, output

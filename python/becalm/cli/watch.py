@@ -6,10 +6,10 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import Any
 
 import click
+from msgspec.structs import replace
 
 import becalm
 from becalm._version import SCHEMA, VERSION

@@ -8,10 +8,11 @@ second block to a two-level design (`foldover`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.designs.box_behnken import box_behnken
 from becalm.designs.central_composite import composite
@@ -35,8 +36,7 @@ from becalm.results.design import PLACES, Design, DesignRun
 from becalm.stats.arrays import Floats, Ints
 
 
-@dataclass(frozen=True, slots=True)
-class Points:
+class Points(msgspec.Struct, frozen=True):
     """The points of a kind of design, shape (runs, factors): places of numeric factors in coded units, numbers of
     choices.
 
@@ -54,8 +54,7 @@ class Points:
     partial: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DesignKind:
+class DesignKind(msgspec.Struct, frozen=True):
     """A kind of design: its purpose, the function that builds its points, and the options that only some kinds take."""
 
     what: str

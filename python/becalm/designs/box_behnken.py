@@ -9,17 +9,16 @@ Public: TABLE, PublishedDesign, BoxBehnken, box_behnken.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import product
 
+import msgspec
 import numpy as np
 
 from becalm.errors import UsageError
 from becalm.stats.arrays import Floats, Ints
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedDesign:
+class PublishedDesign(msgspec.Struct, frozen=True):
     """A row of the published table: groups of factors (numbered from 1) by block, and the total of centre points.
 
     A design without orthogonal blocks has all groups in one string. `by_sign`: it has two blocks, by the sign of the
@@ -46,8 +45,7 @@ TABLE: Mapping[int, PublishedDesign] = {
 """The published designs by number of factors."""
 
 
-@dataclass(frozen=True, slots=True)
-class BoxBehnken:
+class BoxBehnken(msgspec.Struct, frozen=True):
     """Points in coded units, shape (runs, factors), and the kind and block (from 0) of each."""
 
     points: Floats

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.designs.factorial import Fraction, confounding, full_factorial, smallest_fraction
@@ -31,8 +31,7 @@ ALPHAS: Mapping[str, str] = {
 LEAST, MOST = 2, 15
 
 
-@dataclass(frozen=True, slots=True)
-class Composite:
+class Composite(msgspec.Struct, frozen=True):
     """Points in coded units, shape (runs, factors), and the kind and block (from 0) of each.
 
     `alpha`: distance of the axial points in units of the cube's half edge; `cube`: the two-level part; `words`: the

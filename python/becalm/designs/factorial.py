@@ -11,9 +11,9 @@ Public: Fraction, full_factorial, fraction, smallest_fraction, best_fraction, co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
+import msgspec
 import numpy as np
 
 from becalm.designs.words import LETTERS, Word, products, search, span
@@ -56,8 +56,7 @@ PUBLISHED = {
 """The published generators by number of factors and number of generators."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fraction:
+class Fraction(msgspec.Struct, frozen=True):
     """A full factorial or a regular fraction of it: points of `count` factors, shape (runs, count).
 
     `generators`: number and word of each generated factor; `defining`: the defining relation, the shortest word first,

@@ -11,8 +11,8 @@ Public: Folding, fold_over, fold_fraction, folded_factors.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.designs.factorial import Fraction
@@ -23,8 +23,7 @@ from becalm.stats.arrays import Floats
 ALL = "all"
 
 
-@dataclass(frozen=True, slots=True)
-class Folding:
+class Folding(msgspec.Struct, frozen=True):
     """A fraction and its foldover: `cube` has the second half after the first; `block` is the word confounded with
     halves."""
 

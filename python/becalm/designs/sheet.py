@@ -14,7 +14,8 @@ import io
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.files.cells import original_text
@@ -26,8 +27,7 @@ ASIDE = ("note", "notes", "comment")
 """The columns that people use for remarks, which are ignored."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sheet:
+class Sheet(msgspec.Struct, frozen=True):
     """A filled worksheet, its runs in the order of the file.
 
     `coded`: the place of each factor in coded units, a row for each run; `blocks` (from 1) and `order` of the runs;

@@ -9,9 +9,9 @@ Public: LETTERS, Word, span, search, products.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
+import msgspec
 import numpy as np
 
 from becalm.errors import UsageError
@@ -21,8 +21,7 @@ LETTERS = "ABCDEFGHJKLMNOPQRSTUVWXYZ"
 """The names of factors in words; I is the identity."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Word:
+class Word(msgspec.Struct, frozen=True, order=True):
     """A product of factors: `factors` has one bit for each, `sign` is 1 or -1."""
 
     factors: int

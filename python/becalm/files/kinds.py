@@ -12,8 +12,9 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from becalm.files.text import PACKED, NotTextError, decompress, text_of
-from becalm.values import dataclass
 
 IMPORT = "Read it with: becalm import {path}"
 SWEETSPOTS = "Sweet spots are found in it with: becalm sweetspots --from {path}"
@@ -21,8 +22,7 @@ LOAD = "It gives the runs of a study their load: becalm import --study NUMBER {p
 SADF = "becalm needs sysstat's record as JSON: LC_ALL=C sadf -j FILE -- -A > sa.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Kind:
+class Kind(msgspec.Struct, frozen=True):
     """A kind of file: a noun phrase, and the next step as a sentence, where {path} is the file; empty for none."""
 
     words: str

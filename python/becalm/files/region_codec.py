@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -57,8 +58,7 @@ _FASTEST = 1e12
 """The highest possible frequency of a clock, in ticks per second."""
 
 
-@dataclass(frozen=True, slots=True)
-class RegionHeader:
+class RegionHeader(msgspec.Struct, frozen=True):
     """The clock of a file's records, the machine where they were measured, and the names.
 
     `hz`: ticks a second, within `ppm` parts in a million; `quantum`: the step of the counter in ticks, 0 where unknown;
@@ -93,8 +93,7 @@ class RegionHeader:
         return ticks * 1e9 / self.hz
 
 
-@dataclass(frozen=True, slots=True)
-class Closing:
+class Closing(msgspec.Struct, frozen=True):
     """The last piece that a program writes when it closes the file: its blocks and records, and the counter then."""
 
     blocks: int
@@ -103,8 +102,7 @@ class Closing:
     records: int
 
 
-@dataclass(frozen=True, slots=True)
-class RegionBlock:
+class RegionBlock(msgspec.Struct, frozen=True):
     """Records of one thread (by the writer's number) that were flushed together. `first`: the number of records before
     it in the file; `dropped`: the number of records for which the ring had no room; `keeps_last`: whether the oldest
     ones were dropped."""
@@ -116,8 +114,7 @@ class RegionBlock:
     records: Records
 
 
-@dataclass(frozen=True, slots=True)
-class RegionPart:
+class RegionPart(msgspec.Struct, frozen=True):
     """An undamaged piece of a file. `kind`: "header", "block" or "closing"; `records`: their number in it."""
 
     kind: str

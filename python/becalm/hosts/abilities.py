@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from becalm.errors import UsageError
-from becalm.values import dataclass
 
 
 class Ability(StrEnum):
@@ -41,8 +42,7 @@ class Ability(StrEnum):
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Can:
+class Can(msgspec.Struct, frozen=True):
     """The presence of an ability. If it is missing: the reason, and a way out, in lower case and without a full
     stop."""
 

@@ -13,6 +13,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, need, with_abilities
 from becalm.hosts.answer_errors import checked_answers, unreadable
@@ -32,7 +34,6 @@ from becalm.nouns.knob import Knob
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
-from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.hosts.recorded import RecordEvent, Recording
@@ -87,8 +88,7 @@ ABLE = {
 """The abilities of any machine whose agent has the necessary rights."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(msgspec.Struct, frozen=True):
     """The environment and working directory in which programs start; None for a deleted directory."""
 
     environment: Mapping[str, str]

@@ -10,19 +10,19 @@ import os
 import re
 from pathlib import Path
 
+import msgspec
+
 from becalm.errors import MachineError, UsageError
 from becalm.files.tables import check_keys, read_toml, toml_value
 from becalm.files.written import replace
 from becalm.hosts.ssh.address import parse
 from becalm.hosts.table import TABLE
 from becalm.paths import config_dir, private_directory
-from becalm.values import dataclass
 
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedMachine:
+class NamedMachine(msgspec.Struct, frozen=True):
     """A named machine: its address, and a configuration file for ssh if it is not the usual one."""
 
     name: str

@@ -6,14 +6,13 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from becalm.values import dataclass
+import msgspec
 
 if TYPE_CHECKING:
     from becalm.results.settings import Change
 
 
-@dataclass(frozen=True, slots=True)
-class Planned:
+class Planned(msgspec.Struct, frozen=True):
     """The changes that settings would make. `lasting`: sentences on changes that restoring does not undo."""
 
     changes: tuple[Change, ...] = ()
@@ -25,8 +24,7 @@ class Planned:
         return cls(_changes(answer), tuple(answer.get("lasting", ())))
 
 
-@dataclass(frozen=True, slots=True)
-class AppliedSettings:
+class AppliedSettings(msgspec.Struct, frozen=True):
     """The changes that applying settings made, remarks on them, and the time that it took, ns."""
 
     changes: tuple[Change, ...] = ()

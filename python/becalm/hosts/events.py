@@ -7,10 +7,9 @@ to which it belongs, and observations about settings at the end.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from becalm.values import dataclass
+import msgspec
 
 if TYPE_CHECKING:
     from becalm.load.others import Others
@@ -19,15 +18,13 @@ if TYPE_CHECKING:
     from becalm.nouns.run import Run
 
 
-@dataclass(frozen=True, slots=True)
-class Runs:
+class Runs(msgspec.Struct, frozen=True):
     """Finished runs, in the order of execution."""
 
     rows: Sequence[Run]
 
 
-@dataclass(frozen=True, slots=True)
-class RunText:
+class RunText(msgspec.Struct, frozen=True):
     """The stored output of the run `seq`: the end of its standard error, and its standard output."""
 
     seq: int
@@ -35,16 +32,14 @@ class RunText:
     stdout: str
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(msgspec.Struct, frozen=True):
     """The output of a program to be passed on (`Output.INHERIT`); `stream`: "stdout" or "stderr"."""
 
     stream: str
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Loads:
+class Loads(msgspec.Struct, frozen=True):
     """The other load of the machine during earlier runs: in total, over time if requested, and by process."""
 
     loads: Sequence[Load] = ()
@@ -52,8 +47,7 @@ class Loads:
     others: Sequence[Others] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Noticed:
+class Noticed(msgspec.Struct, frozen=True):
     """Observations about the settings of steps: remarks on applying them, and `drift`, places that others changed.
 
     `switching_ns`: time spent applying and restoring settings, ns. `unknown`: reasons why columns of the loads
@@ -65,22 +59,19 @@ class Noticed:
     remarks: tuple[str, ...] = ()
     drift: tuple[Mapping[str, str], ...] = ()
     switching_ns: int = 0
-    unknown: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = msgspec.field(default_factory=dict)
     clamped: tuple[Mapping[str, str], ...] = ()
     neighbours: tuple[Mapping[str, Any], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LoadMade:
+class LoadMade(msgspec.Struct, frozen=True):
     """The load that was really made during a block (`Block.alongside`)."""
 
     load: LoadResult
 
 
-class OfRecording:
+class OfRecording(msgspec.Struct, frozen=True):
     """An event of a recording (`becalm.hosts.recorded` lists them)."""
-
-    __slots__ = ()
 
 
 Event = Runs | RunText | Written | Loads | Noticed | LoadMade | OfRecording

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.errors import UsageError
 from becalm.hosts import aliases

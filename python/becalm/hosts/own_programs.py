@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib.resources
 import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from becalm.hosts.guest import elf
 
@@ -19,8 +20,7 @@ LONGEST_S = 10
 """The time after which a program that should only print its version counts as one that does not start."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnProgram:
+class OwnProgram(msgspec.Struct, frozen=True):
     """A program of the package. `version` is empty where it does not start; `problem` then has the reason."""
 
     name: str

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from becalm.values import dataclass
+import msgspec
+from msgspec.structs import replace
 
 if TYPE_CHECKING:
     from becalm.hosts.abilities import Abilities
@@ -34,8 +34,7 @@ def _ignore(sentence: str) -> None:
     """Ignore a sentence, as there is no listener."""
 
 
-@dataclass(frozen=True, slots=True)
-class Left:
+class Left(msgspec.Struct, frozen=True):
     """The place where the agent of a killed becalm may still have finished runs.
 
     `place`: the place in becalm's spool (`becalm.hosts.spool_entry`). `take`: a function that takes the fetched lines.
@@ -45,8 +44,7 @@ class Left:
     take: Callable[[bytes], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(msgspec.Struct, frozen=True):
     """The way to access the machine: the workload's user, and whether sudo may start the helper that changes settings.
 
     `spool`: the descriptor of a file that takes finished runs at once (docs/reference/protocol.md). `root`: use a
@@ -83,8 +81,7 @@ class LoadDetail(StrEnum):
     SERIES = "series"
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureRequest:
+class MeasureRequest(msgspec.Struct, frozen=True):
     """A block to measure, with runs numbered from `first`. `stop_on_failure`: whether a failed run ends it.
     `recording`: what to record about the scheduling of tasks meanwhile (`becalm.hosts.recorded`).
 

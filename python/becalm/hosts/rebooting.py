@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+import msgspec
 
 from becalm import system_clock
 from becalm.errors import BootError, LostError, UsageError
@@ -54,8 +55,7 @@ class Restartable(Host, Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class BootPart:
+class BootPart(msgspec.Struct, frozen=True):
     """Settings by the way to apply them: `boot` settings with the kernel `parameters` that they need, and `live`
     ones."""
 

@@ -10,8 +10,9 @@ Records have the JSON form that the detector reads (crates/becalm-sim/src/spots/
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.hosts.events import OfRecording
@@ -32,8 +33,7 @@ def known_means(by: str) -> str:
     return by
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(msgspec.Struct, frozen=True):
     """The options of a recording.
 
     `window_ns`: the interval T at which counters of running tasks are read, ns; `batch_ns`: the interval at which
@@ -55,8 +55,7 @@ class Recording:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Counting(OfRecording):
+class Counting(OfRecording, frozen=True):
     """The counters of a recording.
 
     `counted`: for each kind of core `cpus`, `references`, `misses` with the raw event and its level; `cpus`: the
@@ -70,21 +69,19 @@ class Counting(OfRecording):
     batch_ns: int
     counted: Sequence[Mapping[str, Any]] = ()
     cpus: str | None = None
-    absent: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = msgspec.field(default_factory=dict)
     llc: Sequence[Sequence[int]] = ()
     by: str = "perf"
 
 
-@dataclass(frozen=True, slots=True)
-class Started(OfRecording):
+class Started(OfRecording, frozen=True):
     """The program of the run `seq` has started as process `pid`; its exec may follow."""
 
     seq: int
     pid: int
 
 
-@dataclass(frozen=True, slots=True)
-class Records(OfRecording):
+class Records(OfRecording, frozen=True):
     """The next records. `cost_ns`: CPU time of recording until now, without the kernel's; `at_ns`: the time of
     sending."""
 
@@ -93,8 +90,7 @@ class Records(OfRecording):
     cost_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Recorded(OfRecording):
+class Recorded(OfRecording, frozen=True):
     """The end of a recording. `trouble`: the numbers of `lost` records, of times that others `shared` the counters,
     that counters were `unread` because a CPU went offline, and of CPUs that went `offline`.
 
@@ -106,7 +102,7 @@ class Recorded(OfRecording):
     absent: Mapping[str, str]
     cost_ns: int
     ended: bool | None = None
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 RecordEvent = Counting | Started | Records | Recorded

@@ -5,11 +5,10 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from becalm.values import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class HostRow:
+class HostRow(msgspec.Struct, frozen=True):
     """A kind of host: its purpose, and the functions of its module.
 
     `opener`: the function of `module` that opens such a host. `machine`: the function of `module` that returns the

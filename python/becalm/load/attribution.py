@@ -16,15 +16,15 @@ Public: Attribution, CauseShare, CauseSearch, attribute, AttributedRuns, FALSE_N
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from becalm.load.background_load import CAUSES, MEASURES
-from becalm.nouns.codec import Json, finite
+from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.stats import relative_importance
 from becalm.stats.huber import NORMAL_MAD
 from becalm.stats.response_shape import ResponseShape, shape
@@ -71,8 +71,7 @@ class CauseSearch(StrEnum):
     NO_LOAD = "no load varied"
 
 
-@dataclass(frozen=True, slots=True)
-class CauseShare:
+class CauseShare(msgspec.Struct, frozen=True):
     """A cause. `share` of R squared with its interval at 95 %; `leads`: in how many resamples it was the largest.
 
     `coefficient` by measure: delay a unit; `inflation`: variance inflation of its leading measure; `carried`: share of
@@ -89,8 +88,7 @@ class CauseShare:
     carried: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Attribution:
+class Attribution(msgspec.Struct, frozen=True):
     """The attribution of the runs of one program on one machine. `shares`: the largest first; they add up to
     `r_squared`.
 
@@ -115,12 +113,11 @@ class Attribution:
 
     def to_json(self) -> dict[str, Json]:
         """Return the fields by name."""
-        value: dict[str, Any] = finite(asdict(self))
+        value: dict[str, Any] = finite(plain_dict(self))
         return value
 
 
-@dataclass(frozen=True, slots=True)
-class AttributedRuns:
+class AttributedRuns(msgspec.Struct, frozen=True):
     """The rows to attribute: a delay for each run (n,), measures by name (None: unknown), bars by name over the
     reference.
 

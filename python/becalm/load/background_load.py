@@ -10,8 +10,10 @@ Public: Observed, observed, pooled, Predictor, MEASURES, CAUSES, others, busy, u
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.load.cpu_competition import confined, others_share, stolen_share
 from becalm.load.delay import Competition, Delay, delay, mund
@@ -20,13 +22,11 @@ from becalm.load.record import pooled as pooled_load
 from becalm.load.time_accounting import NAMES, Times, middle, of, shared
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED
 from becalm.nouns.run import Outcome, Run
-from becalm.values import dataclass
 
 MIB = 1048576.0
 
 
-@dataclass(frozen=True, slots=True)
-class Observed:
+class Observed(msgspec.Struct, frozen=True):
     """Runs of one program with the Load around them. `program` and `machine` name them; `around` as in `delay`."""
 
     study: int
@@ -115,9 +115,9 @@ def pooled(observations: Sequence[Observed]) -> Observed:
 
     runs = [observation.times.runs for observation in observations]
     times: dict[str, Any] = {
-        field.name: mean([getattr(observation.times, field.name) for observation in observations], runs)
-        for field in fields(Times)
-        if field.name not in NAMES
+        name: mean([getattr(observation.times, name) for observation in observations], runs)
+        for name in Times.__struct_fields__
+        if name not in NAMES
     }
     cpu = [observation.own_cpu_ns for observation in observations]
     own_ns = None if any(cpu_ns is None for cpu_ns in cpu) else sum(cpu_ns or 0.0 for cpu_ns in cpu)
@@ -137,8 +137,7 @@ def _plain(run: Run, load: Load) -> Competition:
     return Competition(load.queue, load.cpus)
 
 
-@dataclass(frozen=True, slots=True)
-class Predictor:
+class Predictor(msgspec.Struct, frozen=True):
     """A measure of others' load. `cause` is the subsystem it belongs to; `floor`: a smaller range is no load.
 
     `bars` are those of a waterfall in which this load can show.

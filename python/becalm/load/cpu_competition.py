@@ -10,8 +10,9 @@ waits_for_disks, MATERIAL.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from becalm.load.delay import Competition
 from becalm.load.record import TICK_NS, Load

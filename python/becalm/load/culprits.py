@@ -12,22 +12,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Sequence
-from dataclasses import asdict, replace
 from enum import StrEnum
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.load.cpu_competition import MATERIAL
 from becalm.load.others import Others, OthersReading, QuotaCounts, Taker
 from becalm.load.record import Load
 from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
-from becalm.nouns.codec import Json, finite
+from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.nouns.run import Run
 from becalm.stats.arrays import Floats
 from becalm.stats.culprits import FALSE_NAMING, Basis, Blocks, NamedCandidate, joint_suspects, name_culprits
-from becalm.values import dataclass
 
 TOGETHER = 0.02
 """The share of their CPU time that several tasks, no more than there are CPUs, may wait for each other: those that run
@@ -46,8 +46,7 @@ _RATE = FALSE_NAMING / len(Level)
 """The rate at each level, since each is a further chance to name somebody wrongly."""
 
 
-@dataclass(frozen=True, slots=True)
-class Culprit:
+class Culprit(msgspec.Struct, frozen=True):
     """A process, or several, that caused a share of the waits for others, with a lower and an upper bound.
 
     `level`: what it is; `pid`: None of several processes or an ended one; `group`: a control group; `count`: processes;
@@ -66,16 +65,14 @@ class Culprit:
     basis: Basis
 
 
-@dataclass(frozen=True, slots=True)
-class Suspects:
+class Suspects(msgspec.Struct, frozen=True):
     """Names that together caused a share of the waits for others, at least `low`; the share of each is unknown."""
 
     names: tuple[str, ...]
     low: float
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
+class Waiting(msgspec.Struct, frozen=True):
     """The waits of some runs, in ns over all of them. `wall_ns`: their time, summed over the tasks at work at a time.
 
     `lost_ns`: all waits, with stolen time, is the sum of `others_ns`, `own_ns`, `quota_ns`, `hypervisor_ns` and
@@ -109,7 +106,7 @@ class Waiting:
 
     def to_json(self) -> dict[str, Json]:
         """Return the fields by name."""
-        value: dict[str, Json] = finite(asdict(self))
+        value: dict[str, Json] = finite(plain_dict(self))
         return value
 
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from becalm.load.time_accounting import Times
-from becalm.nouns.codec import Json, finite
-from becalm.values import dataclass
+from becalm.nouns.codec import Json, finite, plain_dict
 
 WEIGHTS = (
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
@@ -50,8 +51,7 @@ def mund(queue: float, cpus: float, tasks: float = 1.0) -> float:
     return max(1.0, queue / max(cpus, tasks))
 
 
-@dataclass(frozen=True, slots=True)
-class Contender:
+class Contender(msgspec.Struct, frozen=True):
     """Tasks that want CPUs all the time. `tasks` is their mean number, each can use one CPU.
 
     `group` names the scheduling group they are in: a control group, or a terminal session where autogroup is on. Tasks
@@ -116,8 +116,7 @@ def _fill(room: float, entities: Sequence[tuple[float, float]]) -> list[float]:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class Competition:
+class Competition(msgspec.Struct, frozen=True):
     """The competition for CPUs, as far as it is known.
 
     `queue`: mean number of runnable tasks, the program's own included. `cpus`: those the program may use. `grouped`:
@@ -166,8 +165,7 @@ class Competition:
         return min(delays) / alone, max(delays) / alone
 
 
-@dataclass(frozen=True, slots=True)
-class Delay:
+class Delay(msgspec.Struct, frozen=True):
     """`factor` = wall / reference, with the expectations next to it; None is unknown.
 
     `reference`: "unloaded run", "own CPU time", or that "in parallel" (Times.alone_ns). `shared`: least and largest
@@ -186,7 +184,7 @@ class Delay:
 
     def to_json(self) -> dict[str, Json]:
         """Return the fields by name; an infinite expectation becomes null."""
-        value: dict[str, Any] = finite(asdict(self))
+        value: dict[str, Any] = finite(plain_dict(self))
         return value
 
 

@@ -19,17 +19,18 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.load.cpu_competition import MATERIAL
 from becalm.load.culprits import Block, Culprit, Suspects, culprits_of
 from becalm.load.others import Others, OthersReading, Taker
 from becalm.load.record import Load
 from becalm.load.time_accounting import of as times_of
-from becalm.nouns.codec import Json, finite
+from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.nouns.run import Run
 from becalm.stats.culprits import Basis
-from becalm.values import dataclass
 
 ALONE_NS = 20_000_000.0
 """The longest that a request takes on an idle disk: a seek, a turn, and the flush of the disk's cache."""
@@ -41,8 +42,7 @@ LARGER_PART = 0.5
 """The least share of all bytes that others must have moved for one of them to be named."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiskWaiting:
+class DiskWaiting(msgspec.Struct, frozen=True):
     """The waits of some runs for disks, in ns over all of them, and the bytes that were moved meanwhile.
 
     `wall_ns`: as of a Waiting; `own_bytes`: those of the programs, `disk_bytes`: of the disks. A culprit's `used_ns` is
@@ -69,7 +69,7 @@ class DiskWaiting:
 
     def to_json(self) -> dict[str, Json]:
         """Return the fields by name."""
-        value: dict[str, Json] = finite(asdict(self))
+        value: dict[str, Json] = finite(plain_dict(self))
         return value
 
 

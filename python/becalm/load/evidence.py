@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.load.attribution import AttributedRuns, Attribution, attribute
@@ -18,8 +18,7 @@ from becalm.load.time_accounting import Times
 from becalm.load.waterfall import NAMES, REFERENCE, Waterfall, waterfall
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(msgspec.Struct, frozen=True):
     """All lists are in the order of `observations`. `reference` is None where no run was unloaded: then own CPU time
     is."""
 

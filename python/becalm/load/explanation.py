@@ -8,20 +8,20 @@ bars of all its runs together. `Bottleneck` is a cell of the two-way table of pr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
+
+import msgspec
 
 from becalm._version import SCHEMA, VERSION
 from becalm.load.attribution import Attribution
 from becalm.load.delay import Delay
 from becalm.load.waterfall import Bar
-from becalm.nouns.codec import finite
+from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class LoadPoint:
+class LoadPoint(msgspec.Struct, frozen=True):
     """The runs `first` to `last` of a study, which had one load. `measures`: others' load by name; None is unknown.
 
     `queue` and `cpus`: mean run queue, the program included, and CPUs. `bars`: ns of a run by name. `refused`: why no
@@ -40,8 +40,7 @@ class LoadPoint:
     refused: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(msgspec.Struct, frozen=True):
     """A measure (`becalm.load.metrics`) of the whole machine over the points that it is known of, in its base unit."""
 
     name: str
@@ -50,8 +49,7 @@ class Spread:
     most: float
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
+class Case(msgspec.Struct, frozen=True):
     """A program on one machine. `reference_ns`: unloaded run, or own CPU time; `reference` says which, as in Delay.
 
     `bars`: the mean run, as a waterfall; `bottleneck`: the bar that most of the delay is in, with its share of the
@@ -79,8 +77,7 @@ class Case:
     sentence: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Bottleneck:
+class Bottleneck(msgspec.Struct, frozen=True):
     """The bar with most of the delay. `program` or `machine` None: over all of them, each counting alike.
 
     `delay`: mean delay factor; `cause`: named by the attribution, None where none was; `runs` it rests on.
@@ -95,8 +92,7 @@ class Bottleneck:
     cause: str | None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Explanation(Result):
+class Explanation(Result, frozen=True):
     """The result of `becalm explain` for the runs of `studies`."""
 
     studies: tuple[int, ...]
@@ -108,5 +104,5 @@ class Explanation(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
-        value: dict[str, Any] = finite({"becalm": VERSION, "schema": SCHEMA, **asdict(self)})
+        value: dict[str, Any] = finite({"becalm": VERSION, "schema": SCHEMA, **plain_dict(self)})
         return value

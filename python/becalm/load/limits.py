@@ -8,7 +8,8 @@ Public: Limit, Beyond, LIMITS, beyond.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.load.record import Load
 
@@ -16,8 +17,7 @@ FEWEST = 3
 """Events below which no share is worth a word: a single lost packet is no fault."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limit:
+class Limit(msgspec.Struct, frozen=True):
     """More than `most` of the events `of` ended as `events`: both are columns of Load; `kind` is of the finding."""
 
     kind: str
@@ -36,8 +36,7 @@ LIMITS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Beyond:
+class Beyond(msgspec.Struct, frozen=True):
     """The number of `events` among `of` that is more than the limit allows."""
 
     limit: Limit

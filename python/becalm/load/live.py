@@ -8,19 +8,19 @@ Public: Consumer, ProcessCounts, Reading, Followed, Instant, account, reading.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+import msgspec
+
 from becalm.load.record import TICK_NS, Load, load_of
-from becalm.nouns.codec import Json
+from becalm.nouns.codec import Json, plain_dict
 from becalm.nouns.tables import load_columns
 
 MACHINE = tuple(column.name for column in load_columns() if column.subject != "programs")
 """Columns of a Load that are of the interval and the machine, not of programs."""
 
 
-@dataclass(frozen=True, slots=True)
-class Consumer:
+class Consumer(msgspec.Struct, frozen=True):
     """A process that used much CPU time in an interval. `cpu_ns`: how much, in whole ticks; `cpus`: how many CPUs that
     is on average, where the interval is its own."""
 
@@ -30,8 +30,7 @@ class Consumer:
     cpus: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessCounts:
+class ProcessCounts(msgspec.Struct, frozen=True):
     """The counts of a process since it began, all threads; None is unknown (docs/reference/protocol.md, `follow`)."""
 
     name: str = ""
@@ -66,7 +65,7 @@ class ProcessCounts:
     missing: tuple[str, ...] = ()
 
 
-_FIELDS = {column.name for column in fields(ProcessCounts)}
+_FIELDS = set(ProcessCounts.__struct_fields__)
 
 
 def account(value: Mapping[str, Any]) -> ProcessCounts:
@@ -75,14 +74,13 @@ def account(value: Mapping[str, Any]) -> ProcessCounts:
     return ProcessCounts(**{**known, "missing": tuple(value.get("missing", ()))})
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(msgspec.Struct, frozen=True):
     """The reading of the machine since the previous one. `load`: None for the first reading, which ends no interval;
     `unknown`: why columns of it are not known; `absent`: sources that the machine does not have, with reasons."""
 
     load: Load | None
-    unknown: Mapping[str, str] = field(default_factory=dict)
-    absent: Mapping[str, str] = field(default_factory=dict)
+    unknown: Mapping[str, str] = msgspec.field(default_factory=dict)
+    absent: Mapping[str, str] = msgspec.field(default_factory=dict)
     consumers: tuple[Consumer, ...] = ()
 
 
@@ -103,8 +101,7 @@ def reading(columns: Sequence[str], value: Mapping[str, Any]) -> Reading:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Followed:
+class Followed(msgspec.Struct, frozen=True):
     """A process over an interval: its account at the beginning and at the end.
 
     `ended`: it has ended; `whole`: what it did up to its end is in `after` (its parent had not asked for it yet).
@@ -161,8 +158,7 @@ class Followed:
         return None if run is None or wait is None or not run else 1 + wait / run
 
 
-@dataclass(frozen=True, slots=True)
-class Instant:
+class Instant(msgspec.Struct, frozen=True):
     """An interval that was watched.
 
     `at_ns`: Unix time of its end. `load`: None for the first reading, which ends no interval. `absent`: sources that
@@ -175,12 +171,12 @@ class Instant:
     load: Load | None
     consumers: tuple[Consumer, ...] = ()
     process: Followed | None = None
-    absent: Mapping[str, str] = field(default_factory=dict)
+    absent: Mapping[str, str] = msgspec.field(default_factory=dict)
     skipped: int = 0
     cost_ns: int = 0
 
     def to_json(self) -> dict[str, Json]:
         """Return the fields by name; `load` by the columns that are of the machine (docs/reference/json.md)."""
-        value = asdict(self)
+        value = plain_dict(self)
         value["load"] = None if self.load is None else {name: getattr(self.load, name) for name in MACHINE}
         return value

@@ -10,9 +10,10 @@ Public: Unit, Measure, MEASURES, PROCESS, find, total_ns.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Generic, TypeVar
+
+import msgspec
 
 from becalm.load.live import Followed
 from becalm.load.record import Load
@@ -32,8 +33,7 @@ class Unit(StrEnum):
     HERTZ = "hertz"
 
 
-@dataclass(frozen=True, slots=True)
-class Measure(Generic[Observed]):
+class Measure(msgspec.Struct, Generic[Observed], frozen=True):
     """A measure. `name` is for machines, `label` for people; `why` says what it is, and what it is not.
 
     `of` gives its value in the base unit (fraction, tasks, bytes/s, bytes, 1/s, Hz), or None where it is not known.

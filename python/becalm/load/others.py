@@ -10,14 +10,13 @@ Public: Taker, Mover, OthersReading, QuotaCounts, Others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import astuple
 from typing import Any
 
-from becalm.values import dataclass
+import msgspec
+from msgspec import structs
 
 
-@dataclass(frozen=True, slots=True)
-class Taker:
+class Taker(msgspec.Struct, frozen=True):
     """A process that took CPU time, or several of one name that have ended: then `pid` is None.
 
     `group`: its control group without the leading slash; empty for the root, or where that is not known.
@@ -30,8 +29,7 @@ class Taker:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Mover:
+class Mover(msgspec.Struct, frozen=True):
     """A process that moved bytes from and to storage; `group` as of a Taker."""
 
     pid: int
@@ -41,8 +39,7 @@ class Mover:
     written_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class OthersReading:
+class OthersReading(msgspec.Struct, frozen=True):
     """The CPU time that others took since the reading before, the largest first.
 
     `rest_ns`: those that are not listed; `elsewhere_ns`: those that may use none of the programs' CPUs.
@@ -78,14 +75,13 @@ class OthersReading:
             "rest_ns": self.rest_ns,
             "elsewhere_ns": self.elsewhere_ns,
             **own,
-            "taken": [list(astuple(taker)) for taker in self.taken],
-            "movers": [list(astuple(mover)) for mover in self.movers],
+            "taken": [list(structs.astuple(taker)) for taker in self.taken],
+            "movers": [list(structs.astuple(mover)) for mover in self.movers],
             "unread": self.unread,
         }
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaCounts:
+class QuotaCounts(msgspec.Struct, frozen=True):
     """The periods of a control group's quota in which it had something to run, and those in which it was held back.
 
     `group`: with the leading slash; `cpus`: what the quota is worth.
@@ -98,8 +94,7 @@ class QuotaCounts:
     throttled_ns: int
 
 
-@dataclass(frozen=True, slots=True)
-class Others:
+class Others(msgspec.Struct, frozen=True):
     """The CPU time that others took around the runs `first` to `last`, reading by reading.
 
     `quotas`: those of the control groups around the programs, from the innermost to the root; `own_traffic`:
@@ -127,7 +122,7 @@ class Others:
     def to_json(self) -> dict[str, Any]:
         """Return the form that `from_json` reads."""
         readings = [reading.to_json() for reading in self.readings]
-        quotas = {"quotas": [list(astuple(quota)) for quota in self.quotas]} if self.quotas else {}
+        quotas = {"quotas": [list(structs.astuple(quota)) for quota in self.quotas]} if self.quotas else {}
         own = {} if self.own_traffic is None else {"own_traffic": list(self.own_traffic)}
         disks = {} if self.disks is None else {"disks": self.disks}
         return {"first": self.first, "last": self.last, "readings": readings, **quotas, **own, **disks}

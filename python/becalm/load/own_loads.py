@@ -7,15 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import msgspec
 import numpy as np
 
 from becalm.load.record import Load
 from becalm.stats.arrays import Ints
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class OwnLoads:
+class OwnLoads(msgspec.Struct, frozen=True):
     """`seqs`: the numbers of all runs that have one, ascending. `read` gives those of some of these runs."""
 
     seqs: Ints

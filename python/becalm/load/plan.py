@@ -11,9 +11,9 @@ Public: LoadFactor, FACTORS, LoadStep, LoadPlan, design, inflations, FEWEST, MOS
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -35,8 +35,7 @@ LEAST_CPU = 0.01
 """Processors below which the agent makes no load (crates/becalm-core/src/stress/cpu.rs)."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadKind:
+class LoadKind(msgspec.Struct, frozen=True):
     """A kind of load: the demand for a level, its unit, and its name as a cause (`background_load.CAUSES`)."""
 
     cause: str
@@ -61,16 +60,14 @@ FACTORS: Mapping[str, LoadKind] = {
 """Kinds of load that a plan varies; one more is one row."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadFactor:
+class LoadFactor(msgspec.Struct, frozen=True):
     """A kind of load, from none to `high` (in the kind's unit)."""
 
     name: str
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class LoadStep:
+class LoadStep(msgspec.Struct, frozen=True):
     """A place in the plan: its levels by factor, empty for an unloaded run."""
 
     levels: Mapping[str, float]
@@ -82,8 +79,7 @@ class LoadStep:
         return not self.levels
 
 
-@dataclass(frozen=True, slots=True)
-class LoadPlan:
+class LoadPlan(msgspec.Struct, frozen=True):
     """Steps in the order to make them; `inflation`: variance inflation of each factor over the loaded ones."""
 
     factors: tuple[LoadFactor, ...]

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any, NamedTuple
 
+import msgspec
+
 from becalm.nouns.tables import LoadColumn, load_columns
-from becalm.values import dataclass
 
 
 class Load(NamedTuple):
@@ -165,8 +165,7 @@ def _pooled(column: LoadColumn, loads: Sequence[Load], lengths: Sequence[int]) -
             return round(mean) if column.form == "integer" else mean
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+class Series(msgspec.Struct, frozen=True):
     """The load over time while the run `first` (to `last`) took place. Rows are (time in ns since the start, values…).
 
     The first row is the beginning. `queue` and `frequency_khz` are states at a row's time; the others are columns of
@@ -181,10 +180,10 @@ class Series:
     """Samples that could not be kept because nobody fetched them in time."""
     skipped: int = 0
     """Samples that were left out because sampling had used up its share, or the thread woke late."""
-    consumers: tuple[Mapping[str, int | str], ...] = field(default=())
+    consumers: tuple[Mapping[str, int | str], ...] = msgspec.field(default=())
     """Other processes that used most CPU time meanwhile: `pid`, `name`, `cpu_ns`; of a program's memory: its own
     processes that had most of it when it was largest: `pid`, `name`, `resident_bytes`. The largest first."""
-    interrupts: tuple[Mapping[str, int | str], ...] = field(default=())
+    interrupts: tuple[Mapping[str, int | str], ...] = msgspec.field(default=())
     """The devices that interrupted the CPUs most often: `name` as in /proc/interrupts, `count`; the largest first."""
     cost_ns: int = 0
     """CPU time that taking the samples took, where that is told."""

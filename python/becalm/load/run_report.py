@@ -10,8 +10,9 @@ Public: MeasureCourse, Interrupter, Watched, watched, plain_reference, courses.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from typing import Any
+
+import msgspec
 
 from becalm._version import SCHEMA, VERSION
 from becalm.load.background_load import own_cpu_ns
@@ -26,13 +27,12 @@ from becalm.load.record import LOAD_COLUMNS, Load, Series
 from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
 from becalm.load.waterfall import Waterfall, waterfall
-from becalm.nouns.codec import Json, finite
+from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.nouns.result import Result
 from becalm.nouns.run import Outcome, Run
 
 
-@dataclass(frozen=True, slots=True)
-class MeasureCourse:
+class MeasureCourse(msgspec.Struct, frozen=True):
     """A measure during a run, in its base unit (`becalm.load.metrics`).
 
     `mean`: over the whole run, by difference of counters where it is counted. `peak`: the largest sample, `peak_ns`
@@ -49,16 +49,14 @@ class MeasureCourse:
     values: tuple[float | None, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Interrupter:
+class Interrupter(msgspec.Struct, frozen=True):
     """A source of interrupts by its name in /proc/interrupts, and how often it interrupted a CPU."""
 
     name: str
     count: int
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Watched(Result):
+class Watched(Result, frozen=True):
     """The result of one watched run. `delay_factor`: that of `delay`; None without a reference or CPU time.
 
     `waits`, `disk_waits`: whom it waited for, where that is worth a word. `cpus`, `queue`: those that it may use and
@@ -90,8 +88,8 @@ class Watched(Result):
     samples: int = 0
     dropped: int = 0
     skipped: int = 0
-    settings: Mapping[str, Json] = field(default_factory=dict)
-    standing: Mapping[str, Json] = field(default_factory=dict)
+    settings: Mapping[str, Json] = msgspec.field(default_factory=dict)
+    standing: Mapping[str, Json] = msgspec.field(default_factory=dict)
     emulated: str = ""
     sentence: str = ""
 
@@ -108,7 +106,7 @@ class Watched(Result):
     def to_json(self) -> dict[str, Json]:
         """Return the documented form (docs/reference/json.md)."""
         value: dict[str, Any] = {
-            **asdict(self),
+            **plain_dict(self),
             "run": self.run._asdict(),
             "load": None if self.load is None else self.load._asdict(),
             "waits": None if self.waits is None else self.waits.to_json(),

@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby, pairwise
 from typing import Any
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.load.record import Load
@@ -32,8 +33,7 @@ MOST_CPUS = 8192
 """More CPUs than any kernel has."""
 
 
-@dataclass(frozen=True, slots=True)
-class SarInterval:
+class SarInterval(msgspec.Struct, frozen=True):
     """An interval: from `begin_ns` to `end_ns` (Unix time), and what sar says of it as the fields of a Load."""
 
     begin_ns: int
@@ -49,8 +49,7 @@ class SarInterval:
         return self.end_ns - self.begin_ns
 
 
-@dataclass(frozen=True, slots=True)
-class SarRecord:
+class SarRecord(msgspec.Struct, frozen=True):
     """The intervals of one machine in order of time, and a sentence on each kind of thing that was left out."""
 
     host: str

@@ -14,8 +14,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 PAGE = 4096
 """Bytes of a page, which the file does not say: right for x86, and for most other machines."""
@@ -92,8 +93,7 @@ def _list(row: Mapping[str, Any], *names: str) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
-@dataclass(frozen=True, slots=True)
-class _Values:
+class _Values(msgspec.Struct, frozen=True):
     """The numbers of an interval, each within its bounds; what is not is unknown, and reported."""
 
     where: str

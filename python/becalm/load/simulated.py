@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import msgspec
 import numpy as np
 
 from becalm.load.background_load import MIB
@@ -53,8 +53,7 @@ CAUSES_OF = {"spinners": "CPU", "page_outs": "memory", "disk": "disk", "network"
 """The cause that each injected load should be named as."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedMachine:
+class LoadedMachine(msgspec.Struct, frozen=True):
     """`noise`: run-to-run spread of CPU time as a share; `burst`: how often a run is hit by something unrecorded, and
     how much longer it then takes; `background`: others' mean runnable tasks; `level`: as `Load.level`."""
 
@@ -65,8 +64,7 @@ class LoadedMachine:
     level: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class LoadedProgram:
+class LoadedProgram(msgspec.Struct, frozen=True):
     """A program without load, by run: `cpu_ms` on the CPU, `io_ms` waiting for disk, `sleep_ms` otherwise asleep, and
     its own MiB and calls."""
 
@@ -74,7 +72,7 @@ class LoadedProgram:
     io_ms: float = 10.0
     sleep_ms: float = 5.0
     disk_mib: float = 4.0
-    sensitive: Sensitivity = field(default_factory=Sensitivity)
+    sensitive: Sensitivity = msgspec.field(default_factory=Sensitivity)
 
     @property
     def wall_ms(self) -> float:

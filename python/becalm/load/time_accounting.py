@@ -10,14 +10,14 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, fields
 from typing import Any
 
+import msgspec
+
 from becalm.load.record import Load
-from becalm.nouns.codec import Json
+from becalm.nouns.codec import Json, plain_dict
 from becalm.nouns.run import Run
 from becalm.nouns.tables import load_columns
-from becalm.values import dataclass
 
 OTHERS_CPU = 1.02
 """CPU time of all (rusage) over that of the leader (scheduler) above which other threads or processes took part."""
@@ -29,8 +29,7 @@ NAMES = ("runs", "scope", "level", "counters_scope")
 """Fields of Times that are no times or counts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
+class Times(msgspec.Struct, frozen=True):
     """Mean times of one run in ns. `tasks`: threads and processes the sums are of, None where that is not known.
 
     `exec_ns` is the CPU time, `wait_ns` the time on the run queue, both by the scheduler's clock and both of `scope`
@@ -125,12 +124,12 @@ class Times:
 
     def to_json(self) -> dict[str, Json]:
         """Return the fields by name."""
-        return asdict(self)
+        return plain_dict(self)
 
 
 _SUMS = {column.name for column in load_columns() if column.subject == "programs" and column.kind == "difference"}
 
-OWN = tuple(field.name for field in fields(Times) if field.name in _SUMS)
+OWN = tuple(name for name in Times.__struct_fields__ if name in _SUMS)
 """Columns of a Load that are sums over its runs."""
 
 
@@ -175,9 +174,9 @@ def middle(all_times: Iterable[Times]) -> Times | None:
     if not every:
         return None
     values: dict[str, Any] = {
-        field.name: _over([getattr(times, field.name) for times in every], statistics.median)
-        for field in fields(Times)
-        if field.name not in NAMES
+        name: _over([getattr(times, name) for times in every], statistics.median)
+        for name in Times.__struct_fields__
+        if name not in NAMES
     }
     return Times(runs=sum(times.runs for times in every), **shared(every), **values)
 

@@ -12,13 +12,14 @@ Public: Bar, Waterfall, waterfall.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm.load.delay import UNLOADED, own_reference
 from becalm.load.time_accounting import Times
-from becalm.nouns.codec import Json, finite
-from becalm.values import dataclass
+from becalm.nouns.codec import Json, finite, plain_dict
 
 REFERENCE, SLOWER, QUEUE, IO, MEMORY, STEAL, UNEXPLAINED = (
     "reference", "slower execution", "run-queue wait", "I/O wait", "swap and reclaim", "steal", "unexplained",
@@ -47,16 +48,14 @@ LEAST_PART = 0.01
 """The share of slower execution below which a part is not named."""
 
 
-@dataclass(frozen=True, slots=True)
-class BarPart:
+class BarPart(msgspec.Struct, frozen=True):
     """A piece of a bar that is known by itself, ns."""
 
     name: str
     ns: float
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
+class Bar(msgspec.Struct, frozen=True):
     """A bar of the waterfall. `ns` None: the kernel does not tell; then it is part of the unexplained rest.
 
     `share` of wall time; `exact`: counted, not estimated; `low` and `high` in ns where it is only bounded.
@@ -72,8 +71,7 @@ class Bar:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Waterfall:
+class Waterfall(msgspec.Struct, frozen=True):
     """All bars in the order of NAMES; those with a value add up to `wall_ns`.
 
     `reference`: what the first bar is (as in Delay). `refused` says in a sentence why no cause may
@@ -104,7 +102,7 @@ class Waterfall:
 
     def to_json(self) -> dict[str, Json]:
         """Return the fields by name, bars as a list."""
-        value: dict[str, Any] = finite(asdict(self))
+        value: dict[str, Any] = finite(plain_dict(self))
         return value
 
 
@@ -173,7 +171,7 @@ def _scaled(times: Times, width: float) -> Times:
     if width == 1.0:
         return times
     names = ("cpu_ns", "exec_ns", "wait_ns", "block_ns", "swapin_ns", "thrashing_ns", "reclaim_ns", "compact_ns")
-    values = asdict(times)
+    values = plain_dict(times)
     for name in (*names, "copy_ns", "irq_delay_ns"):
         if values[name] is not None:
             values[name] /= width

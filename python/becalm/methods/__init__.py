@@ -5,11 +5,14 @@ The conformance suite in `tests/unit/conformance/test_methods.py` runs over the 
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import functools
 import importlib
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.errors import UsageError
 from becalm.methods.protocol import Forecast, Method, SearchRun, TrialDesign
@@ -18,8 +21,7 @@ from becalm.nouns.options.tune import TuneOptions, flag
 from becalm.nouns.search_space import Space
 
 
-@dataclass(frozen=True, slots=True)
-class MethodRow:
+class MethodRow(msgspec.Struct, frozen=True):
     """A method: its name, its function, a description, and its default design of trials.
 
     `minimizes`: the goals of `nouns.objective` that it supports. `takes`: the options of this method only, as pairs of
@@ -171,7 +173,7 @@ def complete(options: TuneOptions, run_ns: float | None = None) -> TuneOptions:
     if options.runs is not None and options.runs < (fewest := find(objective).fewest):
         raise UsageError(f"--runs must be at least {fewest}: a single run has no {find(objective).what}.")
     runs = options.in_a_row(usual.runs, run_ns) if row.lasts and run_ns is not None else usual.runs
-    return replace(
+    return dataclasses.replace(
         options,
         method=row.name,
         objective=objective,

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.methods.blocks import Blocks
@@ -31,8 +31,7 @@ REPEATS = 4
 """The largest number of blocks for one pair of probes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bracket:
+class Bracket(msgspec.Struct, frozen=True):
     """A part of the line and the two probes within it, in coded units."""
 
     low: float

@@ -8,9 +8,9 @@ itself (`race`) may also try parts of them.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.methods.protocol import NO_SETTINGS, Ask, Choice, Method, Sample, SearchGenerator, TimeOver, TrialDesign
 from becalm.nouns.search_space import Space

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.errors import UsageError
 from becalm.nouns.domain import Scale
@@ -29,8 +31,7 @@ CFS = ("sched_latency_ns", "sched_min_granularity_ns", "sched_wakeup_granularity
 """The two knobs that make up SchedPeriod, and the one for the lag after which a waking task preempts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Path:
+class Path(msgspec.Struct, frozen=True):
     """A line: its `variable`, a factor with a range, and the function from its values to the factors' levels."""
 
     name: str
@@ -52,8 +53,7 @@ class Path:
         return f"{self.variable.name} {self.variable.worded(self.variable.natural(coded))}"
 
 
-@dataclass(frozen=True, slots=True)
-class PathRow:
+class PathRow(msgspec.Struct, frozen=True):
     """A path: its name, a description, and the function that makes it from the factors and a number of tasks.
 
     `needs`: the required factors, in words; `make` returns None if one is missing. `tasks`: whether the path depends on

@@ -7,8 +7,7 @@ have no order and no middle.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from becalm.nouns.factor import Level
@@ -17,8 +16,7 @@ from becalm.nouns.settings import Settings
 from becalm.stats.arrays import Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Places:
+class Places(msgspec.Struct, frozen=True):
     """The coordinates of a space."""
 
     space: Space

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from becalm.nouns.objective import find
@@ -26,8 +27,7 @@ NO_SETTINGS = Settings()
 STOPPED = "The time for the search was over before its end: this is what it had found by then."
 
 
-@dataclass(frozen=True, slots=True)
-class TrialDesign:
+class TrialDesign(msgspec.Struct, frozen=True):
     """The design of a search's trials, and its limits. A trial is `loops` times `runs` runs after `warmups` loops.
 
     `warmups`: None for a single uncounted run. `objective`: the minimised objective, a name of `nouns.objective`.
@@ -54,8 +54,7 @@ class TrialDesign:
         return self.loops * self.runs + self.warmup_runs
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(msgspec.Struct, frozen=True):
     """A request to measure arms: in each of `loops` loops every arm in random order, `runs` runs in a row each.
 
     `warmups`: uncounted runs of each arm before its counted ones, in its first loop only. `why`: the method's question,
@@ -75,8 +74,7 @@ class Ask:
     block: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(msgspec.Struct, frozen=True):
     """The result of one arm of an Ask: wall times in ns of its counted good runs, one array for each loop.
 
     With a metric `loops` are its values instead, smaller ones better, and `wall_ns` the times of the same runs.
@@ -121,16 +119,14 @@ class Sample:
         return row.pooled(row.values(self.loops))
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(msgspec.Struct, frozen=True):
     """The result of a search. `why`: a sentence on the reason for the choice and its basis."""
 
     settings: Settings
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(msgspec.Struct, frozen=True):
     """The runs that a search requests if all settings are alike. `controls`: counted runs of the machine as it is."""
 
     runs: int

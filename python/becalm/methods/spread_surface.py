@@ -9,8 +9,8 @@ from each other.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from scipy.special import digamma, polygamma
 
@@ -30,8 +30,7 @@ ONE_EFFECT = 0.5
 """The prior standard deviation of the effect of a setting on log spread if it is the only one with an effect."""
 
 
-@dataclass(frozen=True, slots=True)
-class SpreadSurface:
+class SpreadSurface(msgspec.Struct, frozen=True):
     """The measured log spreads of arms.
 
     `x`: +1 for a setting in the arm, else -1, shape (arms, candidates). `y`, `variance`: log spreads and their

@@ -7,8 +7,8 @@ weights applied; `Side.covariance` is their covariance with any others. `becalm.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.nouns.factor import Factor
@@ -30,8 +30,7 @@ PRIOR = {"relevance": (0.6, 1.0), "rest": (0.15, 1.0), "length": (0.5, 0.6), "no
 """The median and the logarithmic standard deviation of each weight, in standard deviations of the response."""
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(msgspec.Struct, frozen=True):
     """The logarithms of the relevance of each factor, the size and length of the rest, the noise, and the blocks."""
 
     logs: Floats
@@ -195,8 +194,7 @@ class Side:
         return np.vstack([other.squares, other.numbers, other.bends, self.relevance @ other.bends])
 
 
-@dataclass(frozen=True, slots=True)
-class _Weighted:
+class _Weighted(msgspec.Struct, frozen=True):
     """A weighted sum over places, made by `Side.weighted`; `at` evaluates it at other places."""
 
     side: Side

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import product
 
+import msgspec
 import numpy as np
 
 from becalm.designs.box_behnken import TABLE, box_behnken
@@ -31,8 +31,7 @@ MOST_SCREENED = 32
 """The most runs of a screening design of resolution IV; where it would be longer, the resolution is III."""
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """A design: its name, its points, shape (runs, factors), and the block of each point, from 0."""
 
     name: str

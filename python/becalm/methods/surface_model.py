@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
+import msgspec
 import numpy as np
 from scipy.special import fdtrc, stdtrit
 
@@ -26,8 +26,7 @@ from becalm.surfaces.terms import Frame, block_columns
 LEVEL = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredPlace:
+class MeasuredPlace(msgspec.Struct, frozen=True):
     """A run at a place: the place in coded units (None: the machine as it is), its block and its value."""
 
     coded: tuple[float, ...] | None

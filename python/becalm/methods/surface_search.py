@@ -11,8 +11,8 @@ factors together.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from scipy.special import ndtr
 
@@ -36,8 +36,7 @@ FINEST = 0.02
 """The smallest step uphill, in coded units."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchState:
+class SearchState(msgspec.Struct, frozen=True):
     """The results of a search. `best`: the best places, about which the search looks, shape (m, factors).
 
     `worked`, `failed`: the places of good and of failed runs, shape (n, factors).

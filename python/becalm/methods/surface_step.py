@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.methods.surface_covariance import Columns, CovariancePlaces
@@ -28,8 +28,7 @@ SOONEST = 6
 """The number of runs, beyond one for each factor, from which steps are considered."""
 
 
-@dataclass(frozen=True, slots=True)
-class SurfaceStep:
+class SurfaceStep(msgspec.Struct, frozen=True):
     """A step: the index of its factor, and its place in coded units."""
 
     factor: int

@@ -13,8 +13,9 @@ import math
 import random
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
@@ -28,8 +29,7 @@ CONFIDENCE = 0.95
 LEAST_TRIALS = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Mean:
+class Mean(msgspec.Struct, frozen=True):
     """A mean over trials, and half of its 95 % interval (Student's t)."""
 
     value: float
@@ -47,8 +47,7 @@ class Mean:
         return cls(statistics.fmean(values), half)
 
 
-@dataclass(frozen=True, slots=True)
-class MoveTrial:
+class MoveTrial(msgspec.Struct, frozen=True):
     """A drawn moment, and the cost of moving then (`random`) and at a sweet spot (`spot`), by quantity. `alone`: the
     quantities of the unmoved program; `why`: the reason for the end of the wait; `waited_ns`: its length."""
 
@@ -61,8 +60,7 @@ class MoveTrial:
     waited_ns: int
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Accounted(Result):
+class Accounted(Result, frozen=True):
     """The cost of moves for a simulated program. `words`: the program as typed; `to`: "same" or "other" last-level
     cache."""
 

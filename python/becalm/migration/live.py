@@ -11,15 +11,15 @@ import contextlib
 import json
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.simulated.scheduler import engine
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(msgspec.Struct, frozen=True):
     """The decision to move now: `why` is spot, not_worth_waiting, waited_enough, hard_limit, unknown or ended.
 
     `longest_ns`: d_max by the counts since the request; `least_ns`: d_min before it; `kind`: the type of the sweet
@@ -44,8 +44,7 @@ class Decided:
         )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Going:
+class Going(msgspec.Struct, frozen=True):
     """The state without a decision: the time of the newest record, the number of windows of the process in this batch,
     of its threads with a known window, d_max now, and the types of sweet spots in this batch."""
 

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm._version import SCHEMA, VERSION
 from becalm.nouns.result import Result
@@ -25,8 +26,7 @@ PAIRS: Mapping[str, tuple[int, int]] = {"random": (0, 1), "spot": (0, 2), "waiti
 QUANTITIES = ("wall_ns", "cpu_ns", "references", "misses")
 
 
-@dataclass(frozen=True, slots=True)
-class RelativeEffect:
+class RelativeEffect(msgspec.Struct, frozen=True):
     """A relative effect, as a share, with its interval. `rounds`: the number of rounds it is based on."""
 
     value: float
@@ -40,8 +40,7 @@ class RelativeEffect:
         return {"value": self.value, "low": ends[0], "high": ends[1], "rounds": self.rounds}
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(msgspec.Struct, frozen=True):
     """The runs of a round, by arm: quantities (None: unknown), places in the order of all runs, reasons for the moment
     of the move (or for not moving), and waiting times, ns."""
 
@@ -51,8 +50,7 @@ class Round:
     waited_ns: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class LiveAccounted(Result):
+class LiveAccounted(Result, frozen=True):
     """The cost of moves for a real program. `command`: as typed; `to`: "same" or "other" last-level cache, None: any;
     `counted`: the counted events in words."""
 

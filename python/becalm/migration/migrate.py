@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm._version import SCHEMA, VERSION
 from becalm.migration.live import Decided
 from becalm.nouns.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class Waited:
+class Waited(msgspec.Struct, frozen=True):
     """The wait before a move. `events`: the counted events; `rules`: the name of the rules; `limit_ns`: the hard limit.
 
     `why`: that of Decided, "not_counted" if nothing could be counted, or "asked" at a requested moment. `waited_ns`:
@@ -41,8 +41,7 @@ class Waited:
         }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Migrated(Result):
+class Migrated(Result, frozen=True):
     """A moved process. `came`: the CPU where its first thread ran before, if known; `cpus`: the CPUs to which it is
     bound.
 

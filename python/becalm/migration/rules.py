@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm.errors import UsageError
 
@@ -13,8 +14,7 @@ WINDOW_NS = 5_000_000
 """T of the thesis: the length of a counting window, ns."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(msgspec.Struct, frozen=True):
     """A set of rules. `words`: its definition of a change of the working set; `rules`: all thresholds for
     becalm-sim."""
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.files.kinds import LACKEY, describe, kind_of
@@ -17,8 +18,7 @@ from becalm.units import size_bytes
 EVENTS = "references and misses of a simulated last-level cache"
 
 
-@dataclass(frozen=True, slots=True)
-class SpotWorkload:
+class SpotWorkload(msgspec.Struct, frozen=True):
     """A workload. `form`: its arguments as typed; `program`: a function that turns them into the form for
     becalm-sim."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.files.kinds import describe
@@ -19,8 +20,7 @@ HEAD = 4096
 """The number of characters at the beginning of a file by which its source is recognised."""
 
 
-@dataclass(frozen=True, slots=True)
-class CountSource:
+class CountSource(msgspec.Struct, frozen=True):
     """A source. `recognises`: a function of a file's first 4,096 characters; `read`: a function of its text and name.
 
     `streamed`: whether the engine reads the file itself, of any size.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from becalm.migration.kinds import ALL
 
 
-@dataclass(frozen=True, slots=True)
-class CountStream:
+class CountStream(msgspec.Struct, frozen=True):
     """A stream of counts. `origin`: the member `from` of a request of `becalm-sim spots`. `events`: the counted events
     in words.
 
@@ -23,7 +23,7 @@ class CountStream:
     events: str
     unit: str = "ns"
     miss_ratio: bool = True
-    names: Mapping[str, str] = field(default_factory=dict)
+    names: Mapping[str, str] = msgspec.field(default_factory=dict)
     kinds: tuple[int, ...] = ALL
-    looked_at: Mapping[str, Any] = field(default_factory=dict)
+    looked_at: Mapping[str, Any] = msgspec.field(default_factory=dict)
     """The parts of the recorded question: `tasks`, `llc`, `recorded`."""

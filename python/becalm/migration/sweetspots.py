@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from becalm._version import SCHEMA, VERSION
@@ -25,8 +24,7 @@ def ratio(references: float, misses: float) -> float:
     return min(1.0, misses / references) if references else 0.0
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Spotted(Result):
+class Spotted(Result, frozen=True):
     """The sweet spots of a stream. `detection`: the engine's answer (crates/becalm-sim/src/spots/detect.rs), with every
     threshold in its `question`.
 

@@ -7,14 +7,14 @@ process. The detector counts separately, from the whole stream (crates/becalm-si
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm.migration.sweetspots import ratio
 
 
-@dataclass(frozen=True, slots=True)
-class TallyInterval:
+class TallyInterval(msgspec.Struct, frozen=True):
     """The tally of the process in an interval.
 
     `at_ns`: the time of the newest record; `switches`: how often one of its threads left a CPU, `preempted` of them

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.units import duration_ns
@@ -16,8 +17,7 @@ _TIMES = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(x|×|%)\s*", re.IGNORECASE)
 _BARE = re.compile(r"\s*[0-9]*\.?[0-9]+\s*")
 
 
-@dataclass(frozen=True, slots=True)
-class AbortLimit:
+class AbortLimit(msgspec.Struct, frozen=True):
     """A limit of `times` the best time so far, or of `ns` nanoseconds; the other field is 0.
 
     A run that is ended early is a lower bound of its time, and is not used as a value.

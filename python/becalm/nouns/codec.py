@@ -10,6 +10,8 @@ from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import msgspec
+
 from becalm.line import ControlCharacterError, Line
 
 Json = Any
@@ -47,6 +49,34 @@ def finite(value: Any) -> Any:
     return value
 
 
+def plain_dict(value: Any) -> dict[str, Any]:
+    """Return the fields of a frozen value by name, with the values within it as dicts, too."""
+    result: dict[str, Any] = msgspec.to_builtins(value, enc_hook=_plain, str_keys=True)
+    return result
+
+
+def _plain(value: object) -> Any:
+    """Return a value of a subclass of a built-in type, which msgspec leaves to its callers, as that type."""
+    for kind in (str, float, int):
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{value!r} has no JSON form")
+
+
+def field_names(kind: Any) -> tuple[str, ...]:
+    """Return the names of the fields of a Struct or a dataclass, or of an instance of one."""
+    if isinstance(kind, msgspec.Struct) or (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return kind.__struct_fields__
+    return tuple(field.name for field in dataclasses.fields(kind))
+
+
+def is_value(value: object) -> bool:
+    """Return whether an object is an instance of a Struct or a dataclass."""
+    return isinstance(value, msgspec.Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
+
+
 def encode(value: Any) -> Json:
     """Return a frozen value as JSON: by its `to_json` method if it has one, else field by field."""
     if value is None or isinstance(value, (bool, int, float)):
@@ -55,8 +85,8 @@ def encode(value: Any) -> Json:
         return str(value)
     if hasattr(value, "to_json"):
         return value.to_json()
-    if dataclasses.is_dataclass(value):
-        return {field.name: encode(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if is_value(value):
+        return {name: encode(getattr(value, name)) for name in field_names(value)}
     if isinstance(value, Mapping):
         return {str(key): encode(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
@@ -65,18 +95,29 @@ def encode(value: Any) -> Json:
 
 
 def fields_of(kind: type[Any], value: Mapping[str, Json], where: str = "") -> dict[str, Any]:
-    """Return the fields of a dataclass that `encode` wrote, each checked against its type.
+    """Return the fields of a frozen value that `encode` wrote, each checked against its type.
 
     Unknown fields are left out. A null for a type without None is left out, too, so that the default applies; for a
     number without a default it is NaN. `where`: the path of the value for errors. Raises TypeError or ValueError with
     the path.
     """
-    hints, result = _hints(kind), {}
-    for field in dataclasses.fields(kind):
-        needed = hints[field.name] is float and field.default is dataclasses.MISSING
-        if field.name in value and (value[field.name] is not None or _nullable(hints[field.name]) or needed):
-            result[field.name] = decode(hints[field.name], value[field.name], f"{where}.{field.name}".strip("."))
+    hints, needed, result = _hints(kind), _needed(kind), {}
+    for name in field_names(kind):
+        hint = hints[name]
+        if name in value and (value[name] is not None or _nullable(hint) or (hint is float and name in needed)):
+            result[name] = decode(hint, value[name], f"{where}.{name}".strip("."))
     return result
+
+
+def _needed(kind: Any) -> set[str]:
+    """Return the names of the fields without a default."""
+    if issubclass(kind, msgspec.Struct):
+        names, defaults = kind.__struct_fields__, kind.__struct_defaults__
+        without = len(names) - len(defaults)
+        return {*names[:without]} | {
+            name for name, default in zip(names[without:], defaults, strict=True) if default is msgspec.NODEFAULT
+        }
+    return {field.name for field in dataclasses.fields(kind) if field.default is dataclasses.MISSING}
 
 
 def decode(hint: Any, value: Json, where: str) -> Any:
@@ -148,4 +189,4 @@ def _hints(kind: type[Any]) -> Mapping[str, Any]:
 
 
 _SEEN: dict[type[Any], Mapping[str, Any]] = {}
-"""A cache of the field types of dataclasses, since resolving them is slow."""
+"""A cache of the field types of values, since resolving them is slow."""

@@ -15,6 +15,10 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
+import msgspec
+
+from becalm.nouns.codec import field_names
+
 WORD = 2**63
 _WORDS: Mapping[type, str] = {
     int: "a whole number", float: "a number", str: "a text", bool: "true or false", NoneType: "null",
@@ -118,7 +122,8 @@ def _origin_and_arguments(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 
 @cache
 def _fields(kind: type) -> Mapping[str, Any]:
-    """Return the types of the fields of a dataclass or named tuple, by name."""
+    """Return the types of the fields of a value or named tuple, by name."""
     hints = get_type_hints(kind)
-    names = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else hints
+    is_value = issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)
+    names = field_names(kind) if is_value else hints
     return {name: hints[name] for name in names}

@@ -9,12 +9,14 @@ import dataclasses
 import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.nouns.option import option, parse_keywords, refuse_unknown
 from becalm.units import cpu_list, size_bytes
-from becalm.values import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +132,7 @@ class DemandKeywords(TypedDict, total=False):
     session: str
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(msgspec.Struct, frozen=True):
     """The work of one process of a load while all processes were up; None is unknown.
 
     `requested`, `done`: the amounts of work in `unit` (bytes, calls).
@@ -151,8 +152,7 @@ def _share(row: Mapping[str, Any]) -> Share:
     return Share(**{"requested" if key == "asked" else key: value for key, value in row.items()})
 
 
-@dataclass(frozen=True, slots=True)
-class LoadResult:
+class LoadResult(msgspec.Struct, frozen=True):
     """The result of making a load."""
 
     reason: str

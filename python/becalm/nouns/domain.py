@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
-from becalm.values import dataclass
+import msgspec
+
+from becalm.nouns.codec import plain_dict
 
 Value = str | int | bool
 """The value of a setting in options and profiles."""
@@ -38,8 +39,7 @@ class Scale(StrEnum):
     LOG = "log"
 
 
-@dataclass(frozen=True, slots=True)
-class Range:
+class Range(msgspec.Struct, frozen=True):
     """The whole numbers from `low` to `high`, both included. On the scale LOG `low` is above 0."""
 
     low: int
@@ -88,16 +88,14 @@ class Range:
         return math.log(number)
 
 
-@dataclass(frozen=True, slots=True)
-class Special:
+class Special(msgspec.Struct, frozen=True):
     """A value with a meaning of its own: 0 for the kernel's default, max, first-core."""
 
     value: str
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class Class:
+class Class(msgspec.Struct, frozen=True):
     """A word that may have a level, such as fifo:50. `default`: the level if none is written; None: it is required."""
 
     word: str
@@ -105,8 +103,7 @@ class Class:
     default: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Domain:
+class Domain(msgspec.Struct, frozen=True):
     """The values of a knob, of one kind, besides its `special` values.
 
     The kinds: words (`choices`), numbers (`range`), lists of CPUs (`cpus`), `classes`, running `processes` each with a
@@ -162,7 +159,7 @@ class Domain:
             form = {"kind": "listed", "path": self.listed}
         else:
             form = {"kind": "words", "choices": list(self.choices)}
-        return {**form, "special": [asdict(special) for special in self.special], "words": self.words}
+        return {**form, "special": [plain_dict(special) for special in self.special], "words": self.words}
 
     def holds(self, value: Value) -> bool:
         """Return whether a value is in the domain, as far as that can be decided without the machine."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from becalm.values import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Excluded:
+class Excluded(msgspec.Struct, frozen=True):
     """A knob that was left out, with the reason as a part of a sentence."""
 
     knob: str

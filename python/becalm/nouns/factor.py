@@ -13,8 +13,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import encode
@@ -44,8 +45,7 @@ DIGITS = 12
 """The significant digits of a level in a worksheet, so that the fitted level is the one that was set."""
 
 
-@dataclass(frozen=True, slots=True)
-class Factor:
+class Factor(msgspec.Struct, frozen=True):
     """A range from `low` to `high`, or `choices`. `whole`: whether only whole numbers can be set."""
 
     name: str
@@ -167,7 +167,7 @@ class Factor:
 
     def to_json(self) -> dict[str, Any]:
         """Return the fields."""
-        return {name: encode(getattr(self, name)) for name in self.__slots__}
+        return {name: encode(getattr(self, name)) for name in self.__struct_fields__}
 
     def _ends(self) -> str:
         return f"{self.low:.{DIGITS}g}..{self.high:.{DIGITS}g}"

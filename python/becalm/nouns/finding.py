@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
 
-from becalm.values import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(msgspec.Struct, frozen=True):
     """A value with its confidence interval, in the unit of its field's name."""
 
     value: float
@@ -18,8 +16,7 @@ class Interval:
     high: float
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(msgspec.Struct, frozen=True):
     """A fact about the data that a person should know: a drift, two modes, an outlier, left-over processes.
 
     `becalm.wording.findings` has the table of kinds and makes the sentence from the kind and its numbers.
@@ -27,7 +24,7 @@ class Finding:
 
     kind: str
     sentence: str
-    numbers: Mapping[str, Any] = field(default_factory=dict)
+    numbers: Mapping[str, Any] = msgspec.field(default_factory=dict)
     program: str = ""
 
     def kept(self) -> dict[str, Any]:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
 from itertools import pairwise
+
+import msgspec
 
 from becalm.errors import UsageError
 
 KINDS = ("min", "max", "target")
 
 
-@dataclass(frozen=True, slots=True)
-class Goal:
+class Goal(msgspec.Struct, frozen=True):
     """The desirability of a response's values, from 0, unacceptable, to 1, good enough.
 
     min: 1 up to `low`, 0 from `high` on; max the other way round; target: 1 at `at`, 0 at `low` and `high`. NaN for

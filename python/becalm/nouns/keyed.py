@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.units import duration_ns, size_bytes
@@ -13,13 +14,12 @@ LONGEST_NS = 3_600 * 10**9
 """The longest time of an option, ns."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeyedValues:
+class KeyedValues(msgspec.Struct, frozen=True):
     """The options of a text: numbers by name (times in ns, sizes in bytes), words without a value, and texts."""
 
     numbers: Mapping[str, int]
     words: frozenset[str]
-    texts: Mapping[str, str] = field(default_factory=dict)
+    texts: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def parameters(self) -> tuple[tuple[str, str], ...]:

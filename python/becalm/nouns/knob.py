@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
 from functools import cache
 from typing import Any, Literal
 
+import msgspec
+from msgspec import structs
+
 from becalm.errors import UsageError
 from becalm.nouns import tables
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.domain import Domain, Value, text
 from becalm.nouns.settings import Settings
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Boot:
+class Boot(msgspec.Struct, frozen=True):
     """A setting of the next boot on the kernel's command line: `parameters`, with {} for the value.
 
     `known_from`: the source that shows whether the kernel has accepted it. `binds`: whether only processes that are
@@ -31,8 +32,7 @@ class Boot:
     binds: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Knob:
+class Knob(msgspec.Struct, frozen=True):
     """A system parameter (docs/reference/protocol.md, `knobs`).
 
     `tuned_value`: the value that a search for little variation tries, None if it is not a candidate. `requires`: knobs
@@ -70,7 +70,7 @@ class Knob:
     def from_json(cls, row: Mapping[str, Any]) -> Knob:
         """Return the knob of a row of the engine's table or of an agent's answer."""
         boot = row["boot"]
-        members = {key: value for key, value in row.items() if key in cls.__slots__}
+        members = {key: value for key, value in row.items() if key in cls.__struct_fields__}
         return cls(
             **{
                 **members,
@@ -84,14 +84,14 @@ class Knob:
 
     def to_json(self) -> dict[str, Any]:
         """Return the form of the engine's table and of an agent's answer, which `from_json` reads."""
-        plain = {field.name: getattr(self, field.name) for field in fields(self)}
+        plain = structs.asdict(self)
         return {
             **plain,
             "domain": self.domain.to_json(),
             "requires": list(self.requires),
             "conflicts": list(self.conflicts),
             "moves": list(self.moves),
-            "boot": None if self.boot is None else {**asdict(self.boot), "parameters": list(self.boot.parameters)},
+            "boot": None if self.boot is None else {**plain_dict(self.boot), "parameters": list(self.boot.parameters)},
         }
 
     def needs_rights(self, value: Value) -> bool:

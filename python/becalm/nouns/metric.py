@@ -12,14 +12,16 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json
 from becalm.nouns.option import option, parse_keywords
 from becalm.units import brief, plain_number
-from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.nouns.tables import Quantity
@@ -57,8 +59,7 @@ class Take(StrEnum):
     SUM = "sum"
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(msgspec.Struct, frozen=True):
     """A number of a run. `spec`: a pattern, `json:` and a path, or a quantity; `unit`: empty for a plain number."""
 
     spec: str
@@ -220,8 +221,7 @@ def metrics(specs: str | Metric | Sequence[str | Metric]) -> tuple[Metric, ...]:
     return result
 
 
-@dataclass(frozen=True, slots=True)
-class Tasks:
+class Tasks(msgspec.Struct, frozen=True):
     """The amount of work of one run: the `count` of a unit, `what`, such as 800000 messages."""
 
     count: float

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.errors import UsageError
@@ -31,8 +31,7 @@ from becalm.stats.spread import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Objective:
+class Objective(msgspec.Struct, frozen=True):
     """An objective. `name`: its name in options and studies; `minimizes`: its goal, spread or time.
 
     `value`: the value of one loop, wall times in ns of shape (runs,), at least `fewest` runs; smaller is better.

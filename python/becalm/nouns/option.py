@@ -3,7 +3,7 @@
 `option` makes such a field. The option of the command line (`becalm.cli.options`), the keyword in the signature and the
 help of a public function (`becalm.nouns.signature`), the stored row of a study, and the tables of
 docs/reference/commands.md are made from it. Values such as "30s" and "2%" are parsed here once, by `parse`; all other
-code uses the field's value.
+code uses the field's value. Classes of options are dataclasses, because a field of a Struct has no metadata.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ import dataclasses
 import difflib
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any, Self
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json, encode, fields_of
 from becalm.nouns.settings import Settings
 from becalm.units import MOST_WHOLE
-from becalm.values import dataclass
 
 _KEY = "option"
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(msgspec.Struct, frozen=True):
     """The description of an option.
 
     `name`: the keyword in Python; `field`: the field that has its value. `annotation`: the type of the argument.

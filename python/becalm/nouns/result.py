@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import ClassVar
 
+import msgspec
+
 LINE = 100
 """The number of characters of the sentence in the `repr`."""
 
 
-class Result:
-    """A value with a `sentence`. Its dataclass has `repr=False`, because all fields would fill screens."""
-
-    __slots__ = ()
+class Result(msgspec.Struct, frozen=True):
+    """A value with a `sentence`, which is its text; its `repr` is one line, because all fields would fill screens."""
 
     html: ClassVar[Callable[[Result], str] | None] = None
     """The function that renders a result for a notebook; `becalm.verbs` sets it, since this layer has no reports."""

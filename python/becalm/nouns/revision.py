@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from becalm.values import dataclass
+import msgspec
 
 LONGEST = 200
 """The most characters of a name in a file."""
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(msgspec.Struct, frozen=True):
     """A commit, its date in ns since 1970, and its branch; empty or None if unknown.
 
     `changed`: whether the working tree had uncommitted changes.

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
+import msgspec
+
 from becalm.nouns.demand import Demand
-from becalm.values import dataclass
 
 
 class Outcome(StrEnum):
@@ -39,8 +40,7 @@ class Start(NamedTuple):
     with_next: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(msgspec.Struct, frozen=True):
     """The steps that a plan passes to a host together; the host runs them without waiting for Python.
 
     `fresh_boot`: whether to boot first, even if the earlier steps had the same kernel parameters. `alongside`: load
@@ -111,8 +111,7 @@ COLUMNS = Run._fields
 """The names of a run's columns, in the order of the agent and the store."""
 
 
-@dataclass(frozen=True, slots=True)
-class Averages:
+class Averages(msgspec.Struct, frozen=True):
     """Means over one program's counted good runs, in the units of the names; None when any of them is unknown."""
 
     user_ns: float | None = None

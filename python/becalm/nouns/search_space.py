@@ -8,10 +8,13 @@ are pure values, independent of a host.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.factor import Factor, Level
 from becalm.nouns.settings import Settings
 
@@ -28,8 +31,7 @@ class Group(StrEnum):
     DANGEROUS = "dangerous"
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(msgspec.Struct, frozen=True):
     """A knob with the value that a search tries.
 
     `requires`: knobs without which this one has no meaning (no tick-less CPU without an isolated one).
@@ -62,8 +64,7 @@ class Candidate:
         return ", ".join(f"{candidate.knob}={candidate.value}" for candidate in self.all)
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(msgspec.Struct, frozen=True):
     """The candidates of a search in the catalogue's order, and named settings to compare with.
 
     Dangerous candidates are only included with the person's consent. `boot`: knobs whose settings cost a boot.
@@ -79,7 +80,7 @@ class Space:
     def to_json(self) -> dict[str, Any]:
         """Return the form in the options of a study, which `from_json` reads."""
         candidates = [
-            {key: value for key, value in asdict(candidate).items() if key != "bundled"}
+            {key: value for key, value in plain_dict(candidate).items() if key != "bundled"}
             for candidate in self.candidates
         ]
         profiles = [[name, settings.to_json()] for name, settings in self.profiles]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from becalm.nouns.codec import Json
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(msgspec.Struct, frozen=True):
     """Values of some knobs, ordered by name. Empty settings leave the machine as it is."""
 
     values: tuple[tuple[str, str | int | bool], ...] = ()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from becalm.values import dataclass
+import msgspec
 
 PATIENCE = 5
 """The largest number of rounds, dropped ones included, as a multiple of the requested number."""
@@ -30,8 +30,7 @@ class Measured(Protocol):
         """The number of complete rounds, dropped ones included."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoppingRule:
+class StoppingRule(msgspec.Struct, frozen=True):
     """The rule by which measuring stops at the first limit. `budget_ns` and `runs` (rounds): None for no limit."""
 
     budget_ns: int | None = None

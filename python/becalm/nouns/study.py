@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
+
+import msgspec
 
 from becalm.nouns.codec import Json
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Study:
+class Study(msgspec.Struct, frozen=True):
     """A measurement of programs under settings.
 
     `kind`: "run", "compare", "tune", "import" and so on. `options`: the options of that kind (budget_ns, precision,
@@ -24,14 +23,13 @@ class Study:
     kind: str
     workloads: tuple[Workload, ...]
     settings: tuple[Settings, ...] = (Settings(),)
-    options: Mapping[str, Json] = field(default_factory=dict)
+    options: Mapping[str, Json] = msgspec.field(default_factory=dict)
     seed: int = 0
     host: str = "local"
     title: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredStudy:
+class StoredStudy(msgspec.Struct, frozen=True):
     """A study in the store. `environment`: "unknown" if another tool measured it.
 
     `runs`: the number of runs, or of timed regions; `rows`: the number of runs. `missing`: the number of stored runs

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from typing import Any
+
+import msgspec
+from msgspec import structs
 
 from becalm.errors import UsageError
 
 
-@dataclass(frozen=True, slots=True)
-class SwarmParameters:
+class SwarmParameters(msgspec.Struct, frozen=True):
     """The parameters of a particle swarm (Shi & Eberhart 1998).
 
     `omega`: the share of its velocity that a particle keeps. `phi_p`, `phi_g`: the strength of its attraction to its
@@ -40,7 +41,7 @@ class SwarmParameters:
         pairs = dict(argument) if isinstance(argument, Mapping) else _pairs(argument)
         if "phi" in pairs:
             pairs = {"phi_p": pairs["phi"], "phi_g": pairs["phi"], **{k: v for k, v in pairs.items() if k != "phi"}}
-        types = {field.name: field.type for field in fields(cls)}
+        types = cls.__annotations__
         if unknown := [name for name in pairs if name not in types]:
             raise UsageError(f"--swarm has no {unknown[0]!r}. It has phi, {', '.join(types)}.")
         for name, value in pairs.items():
@@ -53,7 +54,7 @@ class SwarmParameters:
     def spelled(self) -> str:
         """The text of the parameters that differ from the defaults, as `parse` reads it."""
         defaults = SwarmParameters()
-        pairs = {field.name: getattr(self, field.name) for field in fields(self)}
+        pairs = structs.asdict(self)
         return ",".join(f"{name}={value:g}" for name, value in pairs.items() if value != getattr(defaults, name))
 
 

@@ -15,14 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
+import msgspec
+
 from becalm.errors import MachineError
-from becalm.values import dataclass
 
 FILE = Path(__file__).parents[1] / "tables.json"
 
 
-@dataclass(frozen=True, slots=True)
-class RunColumn:
+class RunColumn(msgspec.Struct, frozen=True):
     """A column of a run. `unit`: empty for a plain number or a word; `always`: whether every run has it."""
 
     name: str
@@ -31,8 +31,7 @@ class RunColumn:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class LoadColumn:
+class LoadColumn(msgspec.Struct, frozen=True):
     """A column of a record of load (crates/becalm-core/src/load/table).
 
     `subject`: the thing it describes; `kind`: whether it is the change of a counter or a state; `source`: where it is
@@ -58,8 +57,7 @@ class LoadColumn:
     part: Literal["one", "tick", "page", "sector", "millisecond", "microsecond"]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(msgspec.Struct, frozen=True):
     """A source of the machine's load (crates/becalm-core/src/source/table.rs)."""
 
     name: str
@@ -70,8 +68,7 @@ class Source:
     absent: str
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(msgspec.Struct, frozen=True):
     """A quantity of a run that the agent measures besides its times, such as `memory:peak`.
 
     `title`: its name in sentences; `unit`: the unit of its values, empty for plain numbers. Source:
@@ -84,8 +81,7 @@ class Quantity:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class KernelParameter:
+class KernelParameter(msgspec.Struct, frozen=True):
     """A parameter of a built-in kernel. `unit`: the unit of its value; `least`: the smallest value.
 
     `usual`: the default, in words.
@@ -98,8 +94,7 @@ class KernelParameter:
     meaning: str
 
 
-@dataclass(frozen=True, slots=True)
-class BuiltInKernel:
+class BuiltInKernel(msgspec.Struct, frozen=True):
     """A built-in kernel (crates/becalm-core/src/kernel/table.rs).
 
     `pressure`: how much it slows others in a co-run; `sensitivity`: how much it is slowed; both are ranks among the

@@ -6,9 +6,11 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypedDict, Unpack
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.nouns.codec import Json, decode, encode, unwire, wire
@@ -16,7 +18,6 @@ from becalm.nouns.metric import Metric, Response, Tasks, Work
 from becalm.nouns.option import option, parse_keywords, refuse_unknown
 from becalm.nouns.signature import takes
 from becalm.units import duration_ns, exit_codes
-from becalm.values import dataclass
 
 
 class Output(StrEnum):
@@ -236,8 +237,7 @@ class Workload:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(msgspec.Struct, frozen=True):
     """A program that is kept running next to another one. `cpus`: the list of its CPUs; None for all."""
 
     workload: Workload

@@ -11,8 +11,9 @@ alone, `corun` plays tasks on chips through. `becalm place` calls `place`.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from becalm import system_clock
 from becalm.errors import UsageError
@@ -25,8 +26,7 @@ BUDGET_S = 10.0
 """The time that a method searches by default, s."""
 
 
-@dataclass(frozen=True, slots=True)
-class Method:
+class Method(msgspec.Struct, frozen=True):
     """A placement method. `words`: its description; `pressure`, `costs`: whether it needs those; `source`: where it is
     from."""
 

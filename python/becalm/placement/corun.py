@@ -12,6 +12,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from becalm.errors import UsageError
 from becalm.placement.problem import Problem
 from becalm.results.place_costs import Chip, CoRunCosts, PlacementObjective, Task, unfairness
@@ -23,8 +25,7 @@ MOST_EVENTS = 5_000_000
 """Ends of runs that are simulated: a minute or so."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedTasks:
+class PlayedTasks(msgspec.Struct, frozen=True):
     """The result of playing tasks. By name: `run_s`, the mean of a task's complete runs (of its slowest process, where
     it has several), `degradation`, (run - solo)/run, and `runs`, the number of complete ones. `end_s`: the end of the
     last required run."""

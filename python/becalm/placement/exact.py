@@ -9,10 +9,11 @@ of pairs: local search finds a sharing, and the linear program over columns that
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 from numpy.typing import NDArray
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 from scipy.sparse import csr_matrix
@@ -70,8 +71,7 @@ def by_table(problem: Problem, repeat: int = 1) -> FoundPlacement:
     return FoundPlacement(chips, answer["value"] / len(problem.tasks), round(answer["decision_ns"]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
+class _Columns(msgspec.Struct, frozen=True):
     """Sets that chips of a kind may get: kind, members, and what these lose."""
 
     kind: list[int]

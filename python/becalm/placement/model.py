@@ -10,11 +10,11 @@ from __future__ import annotations
 import importlib.resources
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -39,8 +39,7 @@ MOST_SIZES = 8
 """Sizes of the cache for which a program's CPI may be given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Cache:
+class Cache(msgspec.Struct, frozen=True):
     """The shared part of a machine: MB of cache, MB that a program always keeps, GHz, and bytes of a line."""
 
     name: str
@@ -50,8 +49,7 @@ class Cache:
     line_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(msgspec.Struct, frozen=True):
     """The figures of a program alone. `cpi_at`: cache in MB and CPI there over CPI with all of the cache, by size."""
 
     name: str
@@ -72,8 +70,7 @@ class Program:
         return Task(self.name, self.solo_s, 1, self.lines, self.sensitivity, self.cpi)
 
 
-@dataclass(frozen=True, slots=True)
-class Characterisation:
+class Characterisation(msgspec.Struct, frozen=True):
     """Programs, each measured alone on one machine."""
 
     cache: Cache

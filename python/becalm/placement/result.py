@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.placement.problem import Sharing
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementSearch:
+class PlacementSearch(msgspec.Struct, frozen=True):
     """The time and seed of a method's search, and the folder of its weights if not those that ship."""
 
     seed: int
@@ -17,8 +17,7 @@ class PlacementSearch:
     weights: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPlacement:
+class FoundPlacement(msgspec.Struct, frozen=True):
     """The result of a method. `bound`: of the mean cost, where it is proved. `decision_ns`: as measured by the
     engine."""
 

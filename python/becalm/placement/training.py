@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -168,8 +169,7 @@ CLASSIFIERS: dict[str, Trainer] = {
 """The learners of a task's chip. `linear` is there to compare with."""
 
 
-@dataclass(frozen=True, slots=True)
-class FitQuality:
+class FitQuality(msgspec.Struct, frozen=True):
     """The quality of predicted costs of unseen programs: correlation, and the mean absolute error, of a method."""
 
     method: str

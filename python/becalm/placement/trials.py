@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
-from becalm.nouns.codec import encode
+from becalm.nouns.codec import encode, plain_dict
 from becalm.placement import BUDGET_S, METHODS, method_named, place
 from becalm.placement.baselines import expected
 from becalm.placement.corun import PlayedTasks, play
@@ -27,8 +29,7 @@ MODEL = f"model: {LINK_GB_S:g} GB/s to memory and {LATENCY_CYCLES:g} cycles a li
 """The note on every figure of the model."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementTrial:
+class PlacementTrial(msgspec.Struct, frozen=True):
     """A placement and what happened when it was played through. `refused`: why a method could not place; the other two
     are then None. `expected`: of a method that draws, the mean over all that it may draw; the placement is one of
     these."""
@@ -46,8 +47,7 @@ class PlacementTrial:
         return self.played.cost(objective)
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementTrials:
+class PlacementTrials(msgspec.Struct, frozen=True):
     """Methods on the same tasks and chips. `machine`: where the programs were characterised."""
 
     machine: str
@@ -72,7 +72,7 @@ class PlacementTrials:
                 "refused": row.refused,
                 "expected": row.expected,
                 "placement": None if row.placement is None else row.placement.to_json(),
-                "played": None if row.played is None else {**asdict(row.played), "mean": row.played.mean},
+                "played": None if row.played is None else {**plain_dict(row.played), "mean": row.played.mean},
             }
             for row in self.rows
         ]

@@ -9,15 +9,17 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
 from becalm.files.written import target, write
+from becalm.nouns.codec import plain_dict
 from becalm.placement.generated import Generated, distributed, drawn
 from becalm.placement.learned import chosen, score
 from becalm.placement.model import Characterisation
@@ -33,8 +35,7 @@ DIGITS = 6
 """Significant ones of the weights that are written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(msgspec.Struct, frozen=True):
     """The quality of a method on unseen data. Shares: `accuracy` of tasks whose chip is right, with `precision`,
     `recall` and `f`, weighted by class; NaN for methods without classes. `regret`: mean degradation less the optimum's;
     `optimum`."""
@@ -121,8 +122,7 @@ def _try(tally: _Tally, data: TrainingData, model: Model) -> None:
         tally.add(data, number, [workload[index] for index in first])
 
 
-@dataclass(frozen=True, slots=True)
-class Training:
+class Training(msgspec.Struct, frozen=True):
     """The trained methods: on programs like those of `characterisation`; `scores` of classifiers of chips, `costs` of
     those that predict costs; `saved`: the files. `skipped`: methods that could not be trained here, and why."""
 
@@ -136,7 +136,7 @@ class Training:
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON."""
-        return {"becalm": VERSION, "schema": SCHEMA, "kind": "placement-training", **asdict(self)}
+        return {"becalm": VERSION, "schema": SCHEMA, "kind": "placement-training", **plain_dict(self)}
 
 
 def train(
@@ -163,10 +163,10 @@ def train(
     methods = [name for name in CLASSIFIERS if not (without_svm and name == "svm")]
     scores = validate(known, methods, seeds, say)
     model, fitted = train_costs(known, seed)
-    trained_models: dict[str, tuple[Model, Any]] = {"costs": (model, [asdict(quality) for quality in fitted])}
+    trained_models: dict[str, tuple[Model, Any]] = {"costs": (model, [plain_dict(quality) for quality in fitted])}
     for name, trained in SHIPPED.items():
         if trained in methods:
-            own = [asdict(score) for score in scores if score.method == trained]
+            own = [plain_dict(score) for score in scores if score.method == trained]
             trained_models[name] = (train_classifier(known, trained, seed), own)
     saved = []
     for name, (weights, unseen) in trained_models.items() if folder is not None else ():

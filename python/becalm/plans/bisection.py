@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.stats.ancestry import Ancestry
 from becalm.stats.arrays import Floats
@@ -41,16 +44,14 @@ HARMLESS = 0.05
 may have any size, a precisely measured difference of a hundredth of the step would count as the change."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlaceMeasurement:
+class PlaceMeasurement(msgspec.Struct, frozen=True):
     """A request to measure `count` more differences between a place and the good one."""
 
     place: int
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Done:
+class Done(msgspec.Struct, frozen=True):
     """The end of the search.
 
     `suspects`: the places of which one is the first bad one; a single place if it is certain, none if there is no step.

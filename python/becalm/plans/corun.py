@@ -11,10 +11,11 @@ Public: CoRunCell, cells, chosen_cells, co_runs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import combinations
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.nouns.run import Block, Outcome, Run, Step
 
@@ -41,8 +42,7 @@ GIVEN_UP = 2
 """A cell that has failed this often and never ended well is not tried again."""
 
 
-@dataclass(frozen=True, slots=True)
-class CoRunCell:
+class CoRunCell(msgspec.Struct, frozen=True):
     """A program next to others, by their numbers.
 
     `same_core`: the other program runs on the second thread of the same core; otherwise no two share a core."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from becalm.nouns.metric import Metric
 from becalm.nouns.run import Outcome, Run
 from becalm.stats.arrays import Floats, Ints, Positions, among
-from becalm.values import dataclass
 
 Printed = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 """Sequence numbers of runs, shape (runs,), and their metrics, shape (runs, metrics)."""
@@ -28,8 +28,7 @@ def by_round(printed: Printed, seqs: Positions) -> Floats:
     return printed[1][[order[seq] for seq in seqs.tolist()]]
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(msgspec.Struct, frozen=True):
     """Complete rounds: `log_wall[program]` and `position[program]`, each with one value per round, in their order.
 
     A retired program has values of the first rounds only. `log_wall` is of the metric where there is one, with the sign

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 
+import msgspec
 import numpy as np
 
 from becalm.nouns.run import Block, Start, Step
-from becalm.values import dataclass
 
 ANYWHERE = Start(-1)
 """The start of a run whose settings choose its CPUs."""
@@ -20,8 +20,7 @@ ANYWHERE = Start(-1)
 PlannedRun = tuple[Step, Start]
 
 
-@dataclass(frozen=True, slots=True)
-class Pairing:
+class Pairing(msgspec.Struct, frozen=True):
     """The CPUs of runs at the same time. `kinds`: the kind of each arm, by its position; arms of one kind may run at
     the same time, an arm of kind None runs by itself."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from becalm.values import dataclass
+import msgspec
 
 DOUBT = 2.0
 """Distance between the differences of both schedules from which they seem to disagree, standard errors."""
@@ -47,8 +47,7 @@ class BackToTurns(StrEnum):
     """A program failed next to another one: they may use the same file, port or lock."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScheduleEvidence:
+class ScheduleEvidence(msgspec.Struct, frozen=True):
     """The evidence of both schedules at a look. Errors and slow-downs are in log units; NaN while unknown.
 
     `fraction`: share of the budget used. `turns`, `at_once`: rounds in turns, and groups of rounds at once.

@@ -7,10 +7,11 @@ arm in one loop, or the rest that an interruption left of it; arms of short prog
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Protocol
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.nouns.run import Block, Step, Steps
 from becalm.plans.paired_trials import Pairing, paired
@@ -20,8 +21,7 @@ JOINED_NS = 2_000_000_000
 which would be a noticeable share of the time of short programs."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrialGoal:
+class TrialGoal(msgspec.Struct, frozen=True):
     """The runs to make: `runs` of each program under each arm in each loop, after `warmups` in the first loop.
 
     `own_boots`: whether each loop has boots of its own.

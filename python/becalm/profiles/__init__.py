@@ -15,9 +15,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from becalm.errors import MachineError, UsageError
 from becalm.files.tables import check_keys, parse_toml, toml_key, toml_value
@@ -26,7 +27,6 @@ from becalm.files.written import write as write_file
 from becalm.line import ControlCharacterError, Line
 from becalm.nouns.settings import Settings
 from becalm.paths import config_dir
-from becalm.values import dataclass
 
 SHIPPED = ("llvm-tips", "pyperf")
 """Profiles that come with becalm, to compare with (docs/tutorials/tune.md)."""
@@ -46,8 +46,7 @@ class NotLinesError(UsageError):
         return f"The profile {where}: {self._what}. Write it on one line."
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True):
     """Named settings. `machine`: the hostname, cpu and kernel where they were found; empty if unknown. Each text is one
     line (`becalm.line.Line`), since becalm writes it into files of other programs. Raises UsageError.
     """
@@ -55,7 +54,7 @@ class Profile:
     name: str
     settings: Settings
     description: str = ""
-    machine: Mapping[str, str] = field(default_factory=dict)
+    machine: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check the texts."""

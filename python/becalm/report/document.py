@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import Any
+
+import msgspec
 
 from becalm.load.others import Others
 from becalm.load.record import Load, Series
@@ -12,17 +13,15 @@ from becalm.nouns.finding import Finding
 from becalm.nouns.revision import UNKNOWN, Revision
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(msgspec.Struct, frozen=True):
     """A study with its runs. `environment`: "unknown" where the file does not describe it."""
 
     study: Study
     runs: Sequence[Run]
-    texts: Mapping[int, tuple[str, str]] = field(default_factory=dict)
-    facts: Mapping[str, Any] = field(default_factory=dict)
+    texts: Mapping[int, tuple[str, str]] = msgspec.field(default_factory=dict)
+    facts: Mapping[str, Any] = msgspec.field(default_factory=dict)
     verdict: Mapping[str, Any] | None = None
     created_ns: int | None = None
     becalm: str = ""

@@ -16,8 +16,9 @@ import warnings
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from becalm.wording.printable import width_of
 
@@ -47,8 +48,7 @@ TICKS = ((2.5, (1, 2, 5)), (4.0, (1, 3)), (math.inf, (1,)))
 """The multiples of powers of ten that have ticks, by the number of decades below which they apply."""
 
 
-@dataclass(frozen=True, slots=True)
-class Margins:
+class Margins(msgspec.Struct, frozen=True):
     """The room for ticks and labels in inches: around one row of axes, and `between` two of them."""
 
     left: float

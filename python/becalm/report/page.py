@@ -15,25 +15,24 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from becalm._version import VERSION
 from becalm.report.table import Table
-from becalm.values import dataclass
 from becalm.wording.printable import encodable, printable
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-@dataclass(frozen=True, slots=True)
-class Picture:
+class Picture(msgspec.Struct, frozen=True):
     """A plot as an SVG element, with its caption."""
 
     svg: str
     caption: str
 
 
-@dataclass(frozen=True, slots=True)
-class Part:
+class Part(msgspec.Struct, frozen=True):
     """A section of the page. `folded`: its table is hidden until the reader opens it."""
 
     title: str

@@ -11,8 +11,9 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
@@ -24,8 +25,7 @@ from becalm.wording import place_export as wording
 from becalm.wording.printable import one_line
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementExport:
+class PlacementExport(msgspec.Struct, frozen=True):
     """An exported placement: names and contents of `files`, and a `note` on what they do and need."""
 
     form: str

@@ -6,8 +6,8 @@ import re
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 
+from msgspec.structs import replace
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text

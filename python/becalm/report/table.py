@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from becalm.values import dataclass
+import msgspec
 
 Legend = tuple[tuple[str, str], ...]
 """Pairs of a column's head and a sentence about it; the sentence of "" is about all columns."""
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(msgspec.Struct, frozen=True):
     """A table of a report.
 
     `numbers`: the columns that are aligned to the right. `note`: the explanation of the columns. `codes`: a column of

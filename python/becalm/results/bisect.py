@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import Json, finite
+from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.nouns.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class Probe:
+class Probe(msgspec.Struct, frozen=True):
     """A measured commit: its difference from the good one as a fraction, with a 95 % interval.
 
     A commit of a branch that left before the good commit is compared with the commit where its branch began. `pairs`:
@@ -28,8 +28,7 @@ class Probe:
     behind: float
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class BisectResult(Result):
+class BisectResult(Result, frozen=True):
     """The result of a bisection.
 
     `first`: the first bad commit; empty without a step, or if it is one of several `suspects`. `probability`: that
@@ -57,7 +56,7 @@ class BisectResult(Result):
     runs: int
     builds: int
     probes: tuple[Probe, ...]
-    unusable: Mapping[str, str] = field(default_factory=dict)
+    unusable: Mapping[str, str] = msgspec.field(default_factory=dict)
     studies: tuple[int, ...] = ()
     at_once: bool = False
     turns_because: str = ""
@@ -70,6 +69,6 @@ class BisectResult(Result):
 
     def to_json(self) -> dict[str, Json]:
         """Return the documented form (docs/reference/json.md)."""
-        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "bisect", **asdict(self)}
+        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "bisect", **plain_dict(self)}
         result: dict[str, Json] = finite(value)
         return result

@@ -6,19 +6,19 @@ Public: Checked (one benchmark), CheckResult (all of them). `becalm.verbs.check`
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite
+from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 from becalm.results.compare import Difference, Gate, gate_code
 from becalm.results.where import Where
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(msgspec.Struct, frozen=True):
     """A benchmark. `difference`: of the new one from the old; None where a program failed or nothing was measured.
 
     `failure`: why it could not be compared, empty if it was compared. `study`: its number in the store. `where`: the
@@ -35,8 +35,7 @@ class Checked:
     where: Where | None = None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class CheckResult(Result):
+class CheckResult(Result, frozen=True):
     """All benchmarks of a check. `fail_above`: the largest slowdown that is accepted, a fraction.
 
     All intervals hold together at `confidence`. `missing`: benchmarks that only one side has. `basis`: a sentence about
@@ -62,7 +61,7 @@ class CheckResult(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
-        value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "check", **asdict(self)})
+        value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "check", **plain_dict(self)})
         assert isinstance(value, dict)
         return value
 

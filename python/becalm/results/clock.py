@@ -6,16 +6,16 @@ The engine makes them (crates/becalm-core/src/clock); `becalm.analysis.clock_cho
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite
+from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class WorkLength:
+class WorkLength(msgspec.Struct, frozen=True):
     """A length of work from repeated searches: the additions and time of the smallest result, and the median, smallest
     and largest time, in ns.
 
@@ -41,8 +41,7 @@ class WorkLength:
         return cls(value["additions"], value["ns"], (low, high), value["typical_ns"], *evidence)
 
 
-@dataclass(frozen=True, slots=True)
-class TimerCell:
+class TimerCell(msgspec.Struct, frozen=True):
     """A timer at one flush size.
 
     `unit`: of costs and quantum, "nanoseconds" or "cycles". `flush`: where code and timer come from, "L1" to "memory",
@@ -99,7 +98,7 @@ class TimerCell:
     @classmethod
     def from_report(cls, value: Mapping[str, Any]) -> TimerCell:
         """Return the value for the form of a report. Raises KeyError, TypeError or ValueError for another value."""
-        names = {field.name for field in fields(cls)}
+        names = set(cls.__struct_fields__)
         members = {name: member for name, member in value.items() if name in names}
         members["t_min"] = WorkLength.from_json(value["t_min"])
         members["t_diff"] = WorkLength.from_json(value["t_diff"])
@@ -112,8 +111,7 @@ class TimerCell:
         return self.no_t_min or self.no_t_diff or ""
 
 
-@dataclass(frozen=True, slots=True)
-class TimerAbsence:
+class TimerAbsence(msgspec.Struct, frozen=True):
     """A timer or a flush size that is left out, with the reason."""
 
     timer: str | None
@@ -121,8 +119,7 @@ class TimerAbsence:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ClockCheck:
+class ClockCheck(msgspec.Struct, frozen=True):
     """The answer to whether a region of `wanted_ns` can be timed. `timer`: the one with the smallest median t_min;
     None: no timer was measured.
     """
@@ -139,8 +136,7 @@ class ClockCheck:
         return 0 if self.t_min_ns <= self.wanted_ns else 1
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ClockReport(Result):
+class ClockReport(Result, frozen=True):
     """The result of `clock`. `trust`: the engine's verdict on the clock; `doubts`: the kinds of reasons against it.
 
     `emulated`: why times are not those of a real processor; empty where they are.
@@ -166,14 +162,14 @@ class ClockReport(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented JSON form (docs/reference/json.md)."""
-        cells = [{**asdict(cell), "reference": [list(pair) for pair in cell.reference]} for cell in self.cells]
+        cells = [{**plain_dict(cell), "reference": [list(pair) for pair in cell.reference]} for cell in self.cells]
         value = {
             "sentence": self.sentence,
             "trust": dict(self.trust),
             "doubts": list(self.doubts),
             "cells": cells,
-            "absences": [asdict(absence) for absence in self.absences],
-            "check": None if self.check is None else {**asdict(self.check), "exit_code": self.check.exit_code},
+            "absences": [plain_dict(absence) for absence in self.absences],
+            "check": None if self.check is None else {**plain_dict(self.check), "exit_code": self.check.exit_code},
             "interrupted": self.interrupted,
             "resumed": self.resumed,
             "host": self.host,
@@ -201,8 +197,7 @@ class ClockReport(Result):
         )
 
 
-@dataclass(frozen=True, slots=True)
-class FoundPair:
+class FoundPair(msgspec.Struct, frozen=True):
     """A figure (t_min or t_diff, ns) of a timer at a flush in two evaluations, None where an evaluation has none.
 
     `differs`: the ranges of their repetitions are apart, and by more than a tenth.
@@ -223,8 +218,7 @@ class FoundPair:
         return self.second.ns / self.first.ns
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ClockComparison(Result):
+class ClockComparison(Result, frozen=True):
     """The comparison of two evaluations: of two machines, or of one machine at two times."""
 
     sentence: str
@@ -240,6 +234,6 @@ class ClockComparison(Result):
             "sentence": self.sentence,
             "names": list(self.names),
             "trusts": [dict(trust) for trust in self.trusts],
-            "pairs": [{**asdict(pair), "ratio": pair.ratio} for pair in self.pairs],
+            "pairs": [{**plain_dict(pair), "ratio": pair.ratio} for pair in self.pairs],
         }
         return {"becalm": VERSION, "schema": SCHEMA, "kind": "clock comparison", **finite(value)}

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import decode, finite
+from becalm.nouns.codec import decode, finite, plain_dict
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Better, Metric
 from becalm.nouns.result import Result
 from becalm.results.where import Where
 from becalm.stats.bins import Histogram
-from becalm.values import dataclass
 
 
 class Answer(StrEnum):
@@ -60,8 +60,7 @@ UNDECIDED_CODE = 5
 """The exit code for an undecided limit (docs/reference/exit-codes.md)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """The comparison of one program with the reference.
 
     `estimate`, `low`, `high`: relative difference of wall time, or of `metric`, as fractions; the interval holds at
@@ -113,8 +112,7 @@ class Difference:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class MetricSummary:
+class MetricSummary(msgspec.Struct, frozen=True):
     """The summary of a metric of one program, in `unit`; `cv` and the ends of its interval are fractions."""
 
     name: str
@@ -130,8 +128,7 @@ class MetricSummary:
     histogram: Histogram | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MetricDifference:
+class MetricDifference(msgspec.Struct, frozen=True):
     """The difference between a program and the reference in a metric that is recorded next to the compared one.
 
     `means`: of the reference and of the program over the pairs, in `unit`. `estimate`, `low`, `high`: the relative
@@ -157,16 +154,14 @@ class MetricDifference:
         return self.better is Better.HIGHER if self.high < 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class Throughput:
+class Throughput(msgspec.Struct, frozen=True):
     """The amount of `what` that a program does in a second, by its mean time."""
 
     what: str
     per_second: Interval
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
+class Summary(msgspec.Struct, frozen=True):
     """The summary of one program. Times in ns; `cv` is the coefficient of variation as a fraction. Fields of wall times
     are None where these are unknown: another tool timed iterations, which are metrics.
 
@@ -198,8 +193,7 @@ class Summary:
     memory: tuple[tuple[float, float], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(msgspec.Struct, frozen=True):
     """The rank of one of several programs: the range of possible ranks, from 1 on, and the number of its rounds."""
 
     name: str
@@ -208,8 +202,7 @@ class Place:
     rounds: int
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(msgspec.Struct, frozen=True):
     """Several programs in order, those that may be the fastest first (`best` is 1).
 
     `decides_ns`: the total measuring time that would identify the fastest with a probability of 80 %, if the
@@ -228,8 +221,7 @@ class Ranking:
         return tuple(place.name for place in self.places if place.best == 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Circumstances:
+class Circumstances(msgspec.Struct, frozen=True):
     """The circumstances of a measurement. `when_ns`: Unix time of the start, None where it is not known; `commands`: in
     the order of the programs. Texts are empty where nothing is known."""
 
@@ -240,8 +232,7 @@ class Circumstances:
     commands: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Verdict(Result):
+class Verdict(Result, frozen=True):
     """The conclusion of one study.
 
     `study` is its number in the store (None when nothing was stored). `elapsed_ns`: None where nobody knows how long
@@ -291,7 +282,7 @@ class Verdict(Result):
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
         value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA}
-        value.update(asdict(self))
+        value.update(plain_dict(self))
         value["passed"] = self.passed
         cleaned = finite(value)
         assert isinstance(cleaned, dict)

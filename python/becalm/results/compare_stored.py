@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite
+from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import Better
 from becalm.nouns.result import Result
@@ -21,8 +22,7 @@ from becalm.results.compare import Difference, Gate, gate_code
 from becalm.stats.arrays import Floats
 
 
-@dataclass(frozen=True, slots=True)
-class SessionSeries:
+class SessionSeries(msgspec.Struct, frozen=True):
     """The values of one benchmark in one session: above zero, in the order measured, times in ns."""
 
     unit: str
@@ -42,8 +42,7 @@ class Identity(NamedTuple):
     metric: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredSession:
+class StoredSession(msgspec.Struct, frozen=True):
     """A session: a study or a file. `title`: its name in reports; `series` by name of the benchmark.
 
     `unusable`: benchmarks that cannot be compared, with the reason. `references`: programs that never change (`becalm
@@ -54,9 +53,9 @@ class StoredSession:
 
     title: str
     series: Mapping[str, SessionSeries]
-    unusable: Mapping[str, str] = field(default_factory=dict)
+    unusable: Mapping[str, str] = msgspec.field(default_factory=dict)
     references: tuple[str, ...] = ()
-    identities: Mapping[str, Identity] = field(default_factory=dict)
+    identities: Mapping[str, Identity] = msgspec.field(default_factory=dict)
     left_out: tuple[Finding, ...] = ()
     origin: str = ""
     content: str = ""
@@ -66,8 +65,7 @@ class StoredSession:
         return self.identities.get(name) or Identity(name)
 
 
-@dataclass(frozen=True, slots=True)
-class BenchmarkDifference:
+class BenchmarkDifference(msgspec.Struct, frozen=True):
     """A benchmark that both sides have. `old`, `new`: typical value of each, in `unit`: Huber's location of the
     logarithms, so that their ratio is the difference.
 
@@ -89,8 +87,7 @@ class BenchmarkDifference:
     shift: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class GeometricMean:
+class GeometricMean(msgspec.Struct, frozen=True):
     """The geometric mean of the ratios of all benchmarks of one metric and unit, less 1; of more than one.
 
     It has no interval: what shifts between sessions shifts all benchmarks together.
@@ -102,8 +99,7 @@ class GeometricMean:
     difference: float
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteShift:
+class SuiteShift(msgspec.Struct, frozen=True):
     """The shift between sessions that all benchmarks of one metric and unit show together, and that moderates each one.
 
     `shift`: the standard deviation of the typical benchmark from one session of the same program to the next, a
@@ -117,8 +113,7 @@ class SuiteShift:
     freedom: float
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class StoredComparison(Result):
+class StoredComparison(Result, frozen=True):
     """Runs of two times compared. `old`, `new`: the sessions of each side, by title.
 
     `shift`: the largest shift between sessions that the person vouched for, a fraction; None without. `gone`, `added`:
@@ -180,8 +175,8 @@ class StoredComparison(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
-        means = [asdict(mean) for mean in self.geometric_means]
-        known = {"becalm": VERSION, "schema": SCHEMA, "kind": "stored comparison", **asdict(self)}
+        means = [plain_dict(mean) for mean in self.geometric_means]
+        known = {"becalm": VERSION, "schema": SCHEMA, "kind": "stored comparison", **plain_dict(self)}
         value = finite({**known, "geometric_means": means, "half_width": self.half_width})
         assert isinstance(value, dict)
         return value

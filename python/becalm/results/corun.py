@@ -12,8 +12,9 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
@@ -36,8 +37,7 @@ NO_ERROR = 0.5
 """The standard error of a cost from only one round, where it is unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class TimedRun:
+class TimedRun(msgspec.Struct, frozen=True):
     """A run: seconds, the round that it belongs to, and its position among all runs of the measurement, from 0."""
 
     round: int
@@ -52,8 +52,7 @@ class TimedRun:
             raise UsageError(f"A run of round {self.round} took {self.seconds:g} s. A time is a number above 0.")
 
 
-@dataclass(frozen=True, slots=True)
-class FailedRun:
+class FailedRun(msgspec.Struct, frozen=True):
     """A run that failed, with the reason in a sentence."""
 
     round: int
@@ -61,8 +60,7 @@ class FailedRun:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(msgspec.Struct, frozen=True):
     """The processor's counts of a run alone, the median of several runs: events, and `misses` of the last cache."""
 
     cycles: float
@@ -86,8 +84,7 @@ class Counted:
         return None if self.misses is None or self.instructions <= 0 else 1000 * self.misses / self.instructions
 
 
-@dataclass(frozen=True, slots=True)
-class ProfiledProgram:
+class ProfiledProgram(msgspec.Struct, frozen=True):
     """A program with its runs alone. `counted`: where the machine has counters."""
 
     name: str
@@ -102,8 +99,7 @@ class ProfiledProgram:
         return statistics.median(run.seconds for run in self.alone) if self.alone else None
 
 
-@dataclass(frozen=True, slots=True)
-class CoRun:
+class CoRun(msgspec.Struct, frozen=True):
     """A program next to others that were kept running all the while, each on a core of its own, or, with `same_core`,
     on the other thread of the program's. `restarts`: how often they ended and were started again, over all runs;
     `trouble`: sentences about their failures; `unsteady`: those that hardly ran, so that the run does not show their
@@ -119,8 +115,7 @@ class CoRun:
     unsteady: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class LeftOut:
+class LeftOut(msgspec.Struct, frozen=True):
     """Programs that were not measured together, in their order, with the reason in a few words; `same_core`: on one
     core."""
 
@@ -129,8 +124,7 @@ class LeftOut:
     same_core: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Degradation:
+class Degradation(msgspec.Struct, frozen=True):
     """The loss of a program next to others: 1 - alone/alongside in time, with standard error and 95 % interval.
 
     `error` is None and the interval is without ends where one round alone was measured. `rounds`: that have both.
@@ -151,8 +145,7 @@ class Degradation:
         return self.error is not None and self.cost < -NOISE * self.error
 
 
-@dataclass(frozen=True, repr=False)
-class CoRunProfile(Result):
+class CoRunProfile(Result, frozen=True, dict=True):
     """Programs measured alone and next to each other.
 
     `machine`: hostname and cpu, as settings profiles have it. `chips`: CPUs that share the last cache. `cpu`: where the
@@ -277,7 +270,7 @@ class CoRunProfile(Result):
 
     def to_json(self) -> Json:
         """Return the value as JSON (docs/reference/json.md), with the losses for readers that do not compute them."""
-        fields = {name: encode(getattr(self, name)) for name in self.__dataclass_fields__}
+        fields = {name: encode(getattr(self, name)) for name in self.__struct_fields__}
         degradations = [
             {**encode(degradation), "low": _finite(degradation.low), "high": _finite(degradation.high)}
             for degradation in self.degradations

@@ -6,8 +6,10 @@ write it (`time=80..90min`), so that the file by itself says what its numbers me
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
+from msgspec import structs
 
 from becalm._version import SCHEMA, VERSION
 from becalm.files.cells import Cell, table_text
@@ -20,8 +22,7 @@ PLACES = ("run", "standard", "block", "point")
 """The columns with the position of a run."""
 
 
-@dataclass(frozen=True, slots=True)
-class DesignRun:
+class DesignRun(msgspec.Struct, frozen=True):
     """A run of a design. `run`: its place in the order to make them, from 1; `standard`: its place in standard order;
     `block`: from 1; `point`: cube, axial, edge or centre; `coded`: the place of each factor in coded units; `levels`:
     the values to set."""
@@ -34,8 +35,7 @@ class DesignRun:
     levels: tuple[Level, ...]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Design(Result):
+class Design(Result, frozen=True):
     """A design of a `family` (factorial, plackett-burman, central, box-behnken). `seed` None: in standard order.
     `alpha`: distance of the axial points in units of the cube's.
 
@@ -95,4 +95,4 @@ def document(value: Any, kind: str) -> dict[str, Json]:
 
 def value_fields(value: Any) -> dict[str, Any]:
     """Return the fields of a frozen value by name."""
-    return {name: getattr(value, name) for name in value.__slots__}
+    return structs.asdict(value)

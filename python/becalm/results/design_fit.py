@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.nouns.codec import Json, fields_of
 from becalm.nouns.factor import Factor, Level
@@ -21,8 +22,7 @@ GUESSED = 4.0
 """The leverage from which a prediction is only a guess: it is twice as uncertain as a single run."""
 
 
-@dataclass(frozen=True, slots=True)
-class SurfacePoint:
+class SurfacePoint(msgspec.Struct, frozen=True):
     """A point: `coded` and `levels` of each factor, and the response that the surface has there."""
 
     coded: tuple[float, ...]
@@ -30,8 +30,7 @@ class SurfacePoint:
     value: float
 
 
-@dataclass(frozen=True, slots=True)
-class Coefficient:
+class Coefficient(msgspec.Struct, frozen=True):
     """A term with its estimate, standard error, Student's t, p-value and interval, in units of the fitted response.
 
     `exponents`: the power of each variable (a range, or a contrast of choices); empty for constant and blocks.
@@ -47,8 +46,7 @@ class Coefficient:
     exponents: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AnovaRow:
+class AnovaRow(msgspec.Struct, frozen=True):
     """A line of the analysis of variance. `group`: the line that this one is a part of; empty for those that add up."""
 
     source: str
@@ -60,8 +58,7 @@ class AnovaRow:
     group: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelRow:
+class ModelRow(msgspec.Struct, frozen=True):
     """A model that was tried: `terms` with the constant, `freedom` left for the error, `sd` of the residuals, the test
     of what its terms add to the model before, that of its lack of fit, shares of the variance, adequate precision, and
     the terms that cannot be estimated, each with what it cannot be told from."""
@@ -82,8 +79,7 @@ class ModelRow:
     aliased: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class FittedRun:
+class FittedRun(msgspec.Struct, frozen=True):
     """A run: its number in the order of the experiment, block, place, what was measured and what the model gives in
     units of the response, residual in those of the fit, leverage, studentised residual with all runs and
     without this one, Cook's distance, normal score, and the p-value of its being an outlier."""
@@ -102,8 +98,7 @@ class FittedRun:
     outlier_p: float
 
 
-@dataclass(frozen=True, slots=True)
-class PowerCurve:
+class PowerCurve(msgspec.Struct, frozen=True):
     """Box and Cox's power with its interval, the plainest power in it, and the curve of the log likelihood."""
 
     power: Interval
@@ -113,8 +108,7 @@ class PowerCurve:
     limit: float
 
 
-@dataclass(frozen=True, slots=True)
-class Stationary:
+class Stationary(msgspec.Struct, frozen=True):
     """Canonical analysis at the best choices: where the surface is level, whether that lies within the ranges, its
     kind, eigenvalues with their directions, and how many of them are so small that they are ridges."""
 
@@ -126,8 +120,7 @@ class Stationary:
     ridges: int
 
 
-@dataclass(frozen=True, slots=True)
-class EffectRow:
+class EffectRow(msgspec.Struct, frozen=True):
     """An effect of a two-level design, from low to high; `real` above its own margin, `certain` above that of all.
 
     `t` and `p_value`: of the test against pure error; NaN where Lenth's method judges."""
@@ -143,8 +136,7 @@ class EffectRow:
     p_value: float = math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class Curvature:
+class Curvature(msgspec.Struct, frozen=True):
     """The test of curvature with one degree of freedom: by how much the centre lies above the mean of the corners,
     with its interval, Student's t on the pure error, and the p-value."""
 
@@ -153,8 +145,7 @@ class Curvature:
     p_value: float
 
 
-@dataclass(frozen=True, slots=True)
-class EffectTable:
+class EffectTable(msgspec.Struct, frozen=True):
     """Effects, the largest first, with the standard error that judges them and its margins.
 
     `freedom`: degrees of freedom of the pure error that it is from; 0 for Lenth's pseudo standard error. `partial`
@@ -171,8 +162,7 @@ class EffectTable:
     curvature: Curvature | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FactorCurve:
+class FactorCurve(msgspec.Struct, frozen=True):
     """The response along one factor (by its number) through the best place: `values` at places in coded units, with the
     interval of the mean at each."""
 
@@ -183,8 +173,7 @@ class FactorCurve:
     high: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class BestPlace:
+class BestPlace(msgspec.Struct, frozen=True):
     """The best point within the ranges. `value` with the interval of the mean there, `band` that of the best value
     wherever it is (Scheffe), `next_run` that of one more run. `place`: for each range the interval of the best point,
     NaN for choices; `shares`: the probability of each choice of a factor to be the best. `border`: factors that are
@@ -205,8 +194,7 @@ class BestPlace:
         return self.leverage > GUESSED
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseFit:
+class ResponseFit(msgspec.Struct, frozen=True):
     """The fit of one response. `power` None: fitted as it is, else its power, 0 the logarithm. `constant`: the surface
     at the centre, the mean of the blocks, in units of the fit. `detectable`: the smallest effect of a factor, from low
     to high and in units of the fit, that would have been seen in four of five such experiments."""
@@ -247,8 +235,7 @@ class ResponseFit:
         return () if self.effects is None else tuple(effect.term for effect in self.effects.effects if effect.certain)
 
 
-@dataclass(frozen=True, slots=True)
-class Compromise:
+class Compromise(msgspec.Struct, frozen=True):
     """The most desirable point for all responses: overall desirability and each one's, from 0 to 1, with the response
     there and its interval; of each range where the most desirable point lies."""
 
@@ -259,8 +246,7 @@ class Compromise:
     place: tuple[Interval, ...]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class DesignFit(Result):
+class DesignFit(Result, frozen=True):
     """A filled design. `seed` is that of what was drawn for the intervals of places."""
 
     file: str

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.result import Result
 
 
@@ -24,8 +26,7 @@ class Severity(StrEnum):
     GOOD = "good"
 
 
-@dataclass(frozen=True, slots=True)
-class Advice:
+class Advice(msgspec.Struct, frozen=True):
     """A fact about this machine: what it is, why it matters, what can be done (empty: nothing)."""
 
     severity: Severity
@@ -40,8 +41,7 @@ class Advice:
         return " ".join(part for part in (self.what, self.matters, self.way_out) if part)
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(msgspec.Struct, frozen=True):
     """The variation of the time of one fixed piece of work that was run repeatedly.
 
     `cv`: coefficient of variation; `robust_cv`: 1.4826 median absolute deviations over the median; `lag_one`:
@@ -68,8 +68,7 @@ class Noise:
     budget_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Overhead:
+class Overhead(msgspec.Struct, frozen=True):
     """The time that becalm adds to starting and waiting for an empty program; ns.
 
     `bare_ns`: median of doing just that; `added_ns`: median of what a measured run takes more; `low_ns`, `high_ns`:
@@ -83,8 +82,7 @@ class Overhead:
     high_ns: float
 
 
-@dataclass(frozen=True, slots=True)
-class SharedNoise:
+class SharedNoise(msgspec.Struct, frozen=True):
     """The noise that two CPUs share, and the gain of running two programs at the same time.
 
     `correlation`: rank correlation of the times of the same work on both at the same moment, with a 95 % interval.
@@ -102,8 +100,7 @@ class SharedNoise:
     slowdown_error: float | None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Diagnosis(Result):
+class Diagnosis(Result, frozen=True):
     """The result of `doctor`. `unmeasured`: the reason why noise and overhead are None; `unshared`: the reason why
     noise that CPUs share is unknown."""
 
@@ -134,12 +131,12 @@ class Diagnosis(Result):
             "unmeasured": self.unmeasured or None,
             "shared": _finite(self.shared),
             "unshared": self.unshared or None,
-            "findings": [{**asdict(finding), "sentence": finding.sentence} for finding in self.findings],
+            "findings": [{**plain_dict(finding), "sentence": finding.sentence} for finding in self.findings],
         }
 
 
 def _finite(value: Noise | Overhead | SharedNoise | None) -> dict[str, Any] | None:
     if value is None:
         return None
-    numbers = asdict(value)
+    numbers = plain_dict(value)
     return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in numbers.items()}

@@ -7,8 +7,9 @@ them. Everything that a file sets it can also undo: by the value that was found 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from becalm.line import Line
 from becalm.nouns.codec import Json
@@ -32,8 +33,7 @@ class Where(StrEnum):
     BOOT = "boot"
 
 
-@dataclass(frozen=True, slots=True)
-class SettingPlace:
+class SettingPlace(msgspec.Struct, frozen=True):
     """A place that a setting is written to. `path`: a file of the kernel, a property of a unit, or parameters of the
     kernel. `before`: the value there, None where there is none; `why`: the purpose of the knob; `costs`: of it."""
 
@@ -46,8 +46,7 @@ class SettingPlace:
     costs: Line = EMPTY
 
 
-@dataclass(frozen=True, slots=True)
-class ProductionPlan:
+class ProductionPlan(msgspec.Struct, frozen=True):
     """The places that settings are written to on one machine, in the order of applying them. `left`: settings that no
     file holds, and what can be done instead."""
 
@@ -57,8 +56,7 @@ class ProductionPlan:
     left: tuple[Excluded, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(msgspec.Struct, frozen=True):
     """The origin of settings. `name`: that of files, `title` in words; `measured`: what was measured, in sentences;
     `host` and `kernel`: where they were resolved, `found_on` where they were measured; `date`: when, as YYYY-MM-DD."""
 
@@ -71,8 +69,7 @@ class Origin:
     date: Line = EMPTY
 
 
-@dataclass(frozen=True, slots=True)
-class ProductionFile:
+class ProductionFile(msgspec.Struct, frozen=True):
     """A file. `path`: where it belongs; `install`, `undo`: commands for root; `knobs`: the settings in it."""
 
     form: str
@@ -89,8 +86,7 @@ class ProductionFile:
         return f"{folder}-{name}" if folder.endswith(".d") and "service" in folder else name
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ProductionSettings(Result):
+class ProductionSettings(Result, frozen=True):
     """Settings for production. `left`: those that are in none of the files, each with what can be done instead;
     `remarks`: what to know before they are used."""
 

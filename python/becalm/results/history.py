@@ -7,18 +7,18 @@ their commits; benchmarks and changes name them by position. Sizes are fractions
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 from urllib.parse import quote
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import Json, finite
+from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class HistorySession:
+class HistorySession(msgspec.Struct, frozen=True):
     """A measurement of benchmarks at a commit. `when_ns`: when it was measured, by the clock of its machine.
 
     `machine`: position among the machines; sessions of one are comparable. `ordinal`: as in RecordOptions. `source`:
@@ -39,8 +39,7 @@ class HistorySession:
     source: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryMachine:
+class HistoryMachine(msgspec.Struct, frozen=True):
     """The properties that are the same from session to session: the machine, its kernel, its settings.
 
     `chain`: machines of equal numbers are joined by commits that were measured on both, by `bridges` sessions of them
@@ -56,8 +55,7 @@ class HistoryMachine:
     bridges: int
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class Point(msgspec.Struct, frozen=True):
     """A benchmark in one session: the median of its runs in its unit, and the ends of its interval (95 %)."""
 
     session: int
@@ -68,8 +66,7 @@ class Point:
     failed: int
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
+class Benchmark(msgspec.Struct, frozen=True):
     """A benchmark over all sessions. `unit`: ns for wall times. `noise`: standard deviation of a session, a fraction.
 
     `lacking`: sessions until a change can be seen, of the chain of machines that was used last. `visible`: the least
@@ -88,8 +85,7 @@ class Benchmark:
     gone: bool
 
 
-@dataclass(frozen=True, slots=True)
-class BenchmarkChange:
+class BenchmarkChange(msgspec.Struct, frozen=True):
     """A step. `benchmark`: its position; None for all together. `chain`: of the machines it was seen on.
 
     `last_before`, `at`, `seen_at`: sessions: the last before it, the first after it, and the one that revealed it.
@@ -111,8 +107,7 @@ class BenchmarkChange:
     one_in: float
 
 
-@dataclass(frozen=True, slots=True)
-class Against:
+class Against(msgspec.Struct, frozen=True):
     """A benchmark's present level against a named baseline: relative difference with its interval (95 %)."""
 
     benchmark: int
@@ -121,8 +116,7 @@ class Against:
     high: float
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Timeline(Result):
+class Timeline(Result, frozen=True):
     """The history of a project. `order`: the source of the order of the sessions. `rate`: the intended false alarms per
     commit.
 
@@ -156,7 +150,7 @@ class Timeline(Result):
 
     def to_json(self) -> dict[str, Json]:
         """Return the documented form (docs/reference/json.md)."""
-        value: Mapping[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "history", **asdict(self)}
+        value: Mapping[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "history", **plain_dict(self)}
         result: dict[str, Json] = finite(value)
         return result
 

@@ -7,20 +7,20 @@ it, `becalm.report.layouts` shows it. Differences and standard deviations are fr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, replace
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import decode, finite
+from becalm.nouns.codec import decode, finite, plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import Metric
 from becalm.nouns.result import Result
 from becalm.results.compare import Circumstances, Difference, Gate, Stopped, gate_code
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(msgspec.Struct, frozen=True):
     """A build of a program.
 
     `seed`: the value of {seed} that it was built with. `typical`: its typical time in ns, or value of the metric.
@@ -34,8 +34,7 @@ class Layout:
     error: float
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutSide:
+class LayoutSide(msgspec.Struct, frozen=True):
     """All builds of one program.
 
     `command`, `build`: as they were typed, with their placeholders. `typical`: geometric mean over the layouts.
@@ -53,8 +52,7 @@ class LayoutSide:
     equal: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class LayoutComparison(Result):
+class LayoutComparison(Result, frozen=True):
     """Two programs compared over several layouts of each.
 
     `difference`: beyond layout; its `pairs` are rounds. `layout_sd`: standard deviation of builds that only layout
@@ -109,7 +107,7 @@ class LayoutComparison(Result):
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md). What is not known is null."""
         head = {"becalm": VERSION, "schema": SCHEMA, "kind": "layouts"}
-        value = finite({**head, **asdict(self), "pairs": self.pairs, "passed": self.passed})
+        value = finite({**head, **plain_dict(self), "pairs": self.pairs, "passed": self.passed})
         assert isinstance(value, dict)
         return value
 

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from typing import Any
+
+import msgspec
 
 from becalm.nouns.codec import finite
 from becalm.nouns.result import Result
-from becalm.values import dataclass
 
 BULKY = frozenset(("quantiles", "histogram", "texts", "ids", "bins", "density"))
 """Fields that draw pictures: an agent would read thousands of numbers. `becalm show N --json` has them."""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ToolAnswer(Result):
+class ToolAnswer(Result, frozen=True):
     """An answer. `result`: the documented form of the verb's result, without what only pictures need; `error`: whether
     the tool failed."""
 
     sentence: str
-    result: Mapping[str, Any] = field(default_factory=dict)
+    result: Mapping[str, Any] = msgspec.field(default_factory=dict)
     study: int | None = None
     error: bool = False
 

@@ -8,11 +8,12 @@ makes them of single verdicts. Differences are fractions (0.01: 1 % slower).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite
+from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Better
 from becalm.nouns.result import Result
@@ -21,8 +22,7 @@ from becalm.results.survey import Machine
 from becalm.results.tune import Transfer, TuneVerdict
 
 
-@dataclass(frozen=True, slots=True)
-class HostResult:
+class HostResult(msgspec.Struct, frozen=True):
     """The result of one of several hosts: its verdict, and why it was lost, if it was.
 
     A lost host has the verdict on what it had given until then, or None when that is not enough for one.
@@ -35,8 +35,7 @@ class HostResult:
     exit_code: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class PooledDifference:
+class PooledDifference(msgspec.Struct, frozen=True):
     """The comparison of one program with the reference, over hosts.
 
     `estimate`, `low`, `high`: mean over hosts of this kind, of which those measured are a sample (their number is what
@@ -63,8 +62,7 @@ class PooledDifference:
     better: Better = Better.LOWER
 
 
-@dataclass(frozen=True, slots=True)
-class PooledTime:
+class PooledTime(msgspec.Struct, frozen=True):
     """The mean times of one program over hosts.
 
     `typical_ns`: geometric mean over hosts of this kind, with its interval; `between`: standard deviation from host
@@ -82,8 +80,7 @@ class PooledTime:
     sentence: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PooledMetric:
+class PooledMetric(msgspec.Struct, frozen=True):
     """A number that one program prints, over hosts, in `unit`.
 
     `typical`: geometric mean over hosts of this kind, with its interval; `between`: standard deviation from host to
@@ -104,8 +101,7 @@ class PooledMetric:
     sentence: str = ""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class MultiHostVerdict(Result):
+class MultiHostVerdict(Result, frozen=True):
     """The conclusion of one measurement on several hosts.
 
     `group`: what their studies in the store have in common. `gate`: the result of the limit, None without one: above it
@@ -147,7 +143,7 @@ class MultiHostVerdict(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md)."""
-        value = {"becalm": VERSION, "schema": SCHEMA, **asdict(self), "passed": self.passed}
+        value = {"becalm": VERSION, "schema": SCHEMA, **plain_dict(self), "passed": self.passed}
         value["several"] = True
         value["hosts"] = [
             {

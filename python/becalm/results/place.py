@@ -6,8 +6,10 @@ schedulers of clusters (docs/reference/placement.md).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from enum import StrEnum
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
@@ -28,8 +30,7 @@ class SharingShape(StrEnum):
     ROUNDS = "rounds"
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
+class Gain(msgspec.Struct, frozen=True):
     """The gain of the best sharing over another: on chips a difference of mean costs, a share of speed; in rounds the
     share of the whole time that is saved.
 
@@ -51,8 +52,7 @@ class Gain:
         return self.estimate > SURE * self.noise and self.low > 0
 
 
-@dataclass(frozen=True, slots=True)
-class TogetherCost:
+class TogetherCost(msgspec.Struct, frozen=True):
     """Two programs, and the share of its speed that each loses in a co-run. `error`: of the sum, where known."""
 
     first: str
@@ -67,8 +67,7 @@ class TogetherCost:
         return self.of_first + self.of_second
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class PlacementAdvice(Result):
+class PlacementAdvice(Result, frozen=True):
     """The recommended sharing: the tasks of each chip, or of each round.
 
     `sharing`: names, by chip in the order of `chips`, or by round. `cost`: on chips what `objective` averages; in
@@ -128,7 +127,7 @@ class PlacementAdvice(Result):
 
     def to_json(self) -> Json:
         """Return the value as JSON."""
-        fields = {name: encode(getattr(self, name)) for name in self.__slots__}
+        fields = {name: encode(getattr(self, name)) for name in self.__struct_fields__}
         derived = {
             "gap": self.gap,
             "gain_found": self.over_random.found,

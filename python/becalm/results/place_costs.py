@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
@@ -43,8 +44,7 @@ class PlacementObjective(StrEnum):
         return degradation if self is PlacementObjective.DEGRADATION else degradation / (1 - degradation)
 
 
-@dataclass(frozen=True, slots=True)
-class Task:
+class Task(msgspec.Struct, frozen=True):
     """A program to be placed, as `processes` equal processes of which the slowest decides how long it takes.
 
     `solo_s`: seconds alone. `pressure`: how much it slows others, in memory lines per 1,000 instructions or on another
@@ -82,8 +82,7 @@ class Task:
         return self.remote if self.node is not None and self.node != chip.node else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Chip:
+class Chip(msgspec.Struct, frozen=True):
     """CPUs that share a cache: `cores` of them, each with `threads` that share the core, on a NUMA node.
 
     `cpus`: numbers of the machine's CPUs, core by core, where it is a real one.
@@ -107,8 +106,7 @@ class Chip:
         return self.cores * self.threads
 
 
-@dataclass(frozen=True, slots=True)
-class SetCosts:
+class SetCosts(msgspec.Struct, frozen=True):
     """The loss of each of the tasks that share a chip, in their order. A task of several processes is in it as often as
     processes of it are there. `errors`: standard errors of the costs, where they were measured."""
 
@@ -130,8 +128,7 @@ class SetCosts:
             check_cost(task, tuple(others), cost, error)
 
 
-@dataclass(frozen=True, slots=True)
-class PairCost:
+class PairCost(msgspec.Struct, frozen=True):
     """The loss of `task` next to `alongside` only; `error` is its standard error."""
 
     task: str
@@ -166,8 +163,7 @@ def check_cost(task: str, others: Sequence[str], cost: float, error: float) -> N
         )
 
 
-@dataclass(frozen=True, slots=True)
-class CoRunCosts:
+class CoRunCosts(msgspec.Struct, frozen=True):
     """The costs of sharing a chip. A set in `sets` costs what is stated there; any other the sum of its pairs.
 
     Pairs add up on the scale that is averaged (`PlacementObjective`), which is a model of more than two. `siblings`:
@@ -245,8 +241,7 @@ class CoRunCosts:
         return cls(**fields_of(cls, value))
 
 
-@dataclass(frozen=True, slots=True)
-class Placement:
+class Placement(msgspec.Struct, frozen=True):
     """The tasks on each chip: `sharing` has their names in the order of chips, core by core where threads share cores.
     A task of several processes is there as often.
 
@@ -287,7 +282,7 @@ class Placement:
 
     def to_json(self) -> Json:
         """Return the value as JSON."""
-        value = {name: encode(getattr(self, name)) for name in self.__slots__}
+        value = {name: encode(getattr(self, name)) for name in self.__struct_fields__}
         more = {"gap": self.gap, "unfairness": self.unfairness}
         return {"becalm": VERSION, "schema": SCHEMA, "kind": "placement", **value, **more}
 

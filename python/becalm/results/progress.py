@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from becalm.values import dataclass
+import msgspec
 
 if TYPE_CHECKING:
     from becalm.nouns.metric import Metric
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from becalm.results.tune import TuneVerdict
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(msgspec.Struct, frozen=True):
     """The state of a measurement. `verdict` is the interim one; `fraction` the used share of the budget."""
 
     elapsed_ns: int
@@ -28,8 +27,7 @@ class Progress:
     verdict: Verdict | None
 
 
-@dataclass(frozen=True, slots=True)
-class SearchProgress:
+class SearchProgress(msgspec.Struct, frozen=True):
     """The state of a search for settings.
 
     `phase`: look, search or confirm; `why`: what is measured now. `runs` of `planned` (None: not known) are done in

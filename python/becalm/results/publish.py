@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.result import Result
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class PublishedStudy:
+class PublishedStudy(msgspec.Struct, frozen=True):
     """A study as the list of a site shows it.
 
     `stamp`: text that changes with the study in the store; `state` and `result` as `becalm list` has them, `result` the
@@ -35,8 +35,7 @@ class PublishedStudy:
     report: bool = False
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Published(Result):
+class Published(Result, frozen=True):
     """A site that was written. `index`: its first page; `drawn`: numbers of the studies whose pages are new or changed;
     `removed`: of those that are no longer in the store; `left_out`: a sentence for each that cannot be read."""
 
@@ -54,5 +53,5 @@ class Published(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented form (docs/reference/json.md)."""
-        studies = [{key: value for key, value in asdict(study).items() if key != "stamp"} for study in self.studies]
-        return {"becalm": VERSION, "schema": SCHEMA, "kind": "publish", **asdict(self), "studies": studies}
+        studies = [{key: value for key, value in plain_dict(study).items() if key != "stamp"} for study in self.studies]
+        return {"becalm": VERSION, "schema": SCHEMA, "kind": "publish", **plain_dict(self), "studies": studies}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import Json, finite
+from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.nouns.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedCommit:
+class RecordedCommit(msgspec.Struct, frozen=True):
     """A commit of a range. `study`: its session, None without one; `known`: whether it already had one. `reason`: why
     it has none, or which benchmarks failed; empty when all went well."""
 
@@ -22,8 +22,7 @@ class RecordedCommit:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RecordedCommits(Result):
+class RecordedCommits(Result, frozen=True):
     """The recorded commits of a range, in their order. `range`: the range as the user wrote it."""
 
     project: str
@@ -38,6 +37,6 @@ class RecordedCommits(Result):
 
     def to_json(self) -> dict[str, Json]:
         """Return the documented form (docs/reference/json.md)."""
-        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "recorded commits", **asdict(self)}
+        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "recorded commits", **plain_dict(self)}
         document: dict[str, Json] = finite(value)
         return document

@@ -9,20 +9,20 @@ Public: RegionSummary, RegionReport, RegionDifference, RegionComparison, FilesWa
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite
+from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 from becalm.results.compare import Gate, gate_code
 from becalm.stats.bins import Histogram
 
 
-@dataclass(frozen=True, slots=True)
-class TimerLimit:
+class TimerLimit(msgspec.Struct, frozen=True):
     """The smallest change that the timer can show, and the shortest region. `source`: "given", "kept" (the last
     `becalm clock` with an answer) or the name of a file of `becalm clock --json`."""
 
@@ -31,8 +31,7 @@ class TimerLimit:
     t_min_ns: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RegionSummary:
+class RegionSummary(msgspec.Struct, frozen=True):
     """All regions of one name. Times in ns.
 
     `regions`: recorded; `timed`: those whose length counts: neither migrated nor out of step. `spread_ns`: between the
@@ -71,8 +70,7 @@ class RegionSummary:
     modes: tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RegionReport(Result):
+class RegionReport(Result, frozen=True):
     """The report of one file of timed regions.
 
     `read`: regions that this rests on, `recorded` those of the file; `cost_ns`: of an empty region, smallest and
@@ -113,8 +111,7 @@ class RegionAnswer(StrEnum):
     UNKNOWN = "not yet known"
 
 
-@dataclass(frozen=True, slots=True)
-class RegionDifference:
+class RegionDifference(msgspec.Struct, frozen=True):
     """Regions of one name, old against new. Typical: means without the longest twentieth, less the clock's cost.
 
     `estimate`, `low`, `high`: relative difference as fractions; the intervals of all names hold together at the
@@ -138,8 +135,7 @@ class RegionDifference:
     calls: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FilesWanted:
+class FilesWanted(msgspec.Struct, frozen=True):
     """The number of files per side that would suffice. `half`: half of the widest interval now, that of `name`, as a
     fraction; `precision`: the same with `files` files per side."""
 
@@ -149,8 +145,7 @@ class FilesWanted:
     precision: float
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RegionComparison(Result):
+class RegionComparison(Result, frozen=True):
     """Files of regions before and after a change, name by name. `timer`: the smallest change that can be seen;
     `fail_above`, `gate`, `undecided`: as in a Verdict. `files_wanted`: None where there are enough."""
 
@@ -177,6 +172,6 @@ class RegionComparison(Result):
 
 
 def _json(kind: str, result: RegionReport | RegionComparison) -> dict[str, Any]:
-    cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **asdict(result)})
+    cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **plain_dict(result)})
     assert isinstance(cleaned, dict)
     return cleaned

@@ -5,17 +5,17 @@ Public: RegionOverview, RegionSpread.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite
+from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class RegionSpread:
+class RegionSpread(msgspec.Struct, frozen=True):
     """The lengths of one name in all files that have it, ns: means without the longest twentieth, less the clock's
     cost. Lengths in ns: means without the longest twentieth, less the clock's cost.
 
@@ -33,8 +33,7 @@ class RegionSpread:
     balance: float
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class RegionOverview(Result):
+class RegionOverview(Result, frozen=True):
     """Several files of timed regions. `machines`: how many they are of, as far as that is known."""
 
     files: tuple[str, ...]
@@ -45,6 +44,6 @@ class RegionOverview(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md)."""
-        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "region_overview", **asdict(self)})
+        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "region_overview", **plain_dict(self)})
         assert isinstance(cleaned, dict)
         return cleaned

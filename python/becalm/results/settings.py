@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.result import Result
-from becalm.values import dataclass
 
 
 def renamed(row: Mapping[str, Any], **names: str) -> dict[str, Any]:
@@ -15,8 +16,7 @@ def renamed(row: Mapping[str, Any], **names: str) -> dict[str, Any]:
     return {names.get(key, key): value for key, value in row.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """A place that settings write: its present value and the new one. `changes` is False if both are equal."""
 
     knob: str
@@ -31,8 +31,7 @@ class Change:
         return cls(row["knob"], row["place"], row["from"], row["to"], row["changes"])
 
 
-@dataclass(frozen=True, slots=True)
-class BootApplied:
+class BootApplied(msgspec.Struct, frozen=True):
     """The result of applying settings of the boot. `parameters`: their words on the kernel's command line.
 
     `state` is `armed` (the next start has them; `limit_s` after it the machine restarts by itself unless becalm is
@@ -44,8 +43,7 @@ class BootApplied:
     limit_s: int = 0
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ApplyResult(Result):
+class ApplyResult(Result, frozen=True):
     """The result of `apply`, or with `dry_run` what it would do. `exit_code`: of the command, where there was one.
     `boot`: of settings of the boot, with `--boot`."""
 
@@ -65,8 +63,7 @@ class ApplyResult(Result):
         return f"{self.profile} {'would set' if self.dry_run else 'has set'} {names}."
 
 
-@dataclass(frozen=True, slots=True)
-class RestoredPlace:
+class RestoredPlace(msgspec.Struct, frozen=True):
     """A place after `reset`.
 
     `fate` is untouched, restored, returning (an interrupt that goes back when it next fires, if the kernel lets it),
@@ -81,8 +78,7 @@ class RestoredPlace:
     error: str = ""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Reset(Result):
+class Reset(Result, frozen=True):
     """The result of `reset`.
 
     `unsettled`: a sentence for each place that is not as it was before becalm. `elsewhere`: one for each device whose
@@ -106,8 +102,7 @@ class Reset(Result):
         return cls(places, tuple(answer["unsettled"]), answer.get("sentence", ""), elsewhere, staying, owner)
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(msgspec.Struct, frozen=True):
     """A place that the journal knows: its value before becalm, becalm's, and the present one.
 
     `requested`: the value that becalm wrote, if the kernel stored another one.
@@ -122,16 +117,14 @@ class Held:
     requested: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BootFile:
+class BootFile(msgspec.Struct, frozen=True):
     """A file written for a boot entry; `state` is ours, gone or changed (by somebody else), None when unreadable."""
 
     path: str
     state: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class BootEntry:
+class BootEntry(msgspec.Struct, frozen=True):
     """An entry for one boot (docs/how-to/reboot.md). `at`: Unix time, s; `limit_s`: seconds.
 
     `armed`: the next start is with it. `running`: the machine runs with it now. `waiting`: the machine restarts by
@@ -167,16 +160,14 @@ class BootEntry:
         return cls(**{**renamed(row, kept="permanent"), **lists})
 
 
-@dataclass(frozen=True, slots=True)
-class LeftGroup:
+class LeftGroup(msgspec.Struct, frozen=True):
     """A control group that a killed becalm left; `processes`: how many are still in it."""
 
     path: str
     processes: int
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Status(Result):
+class Status(Result, frozen=True):
     """The settings that are applied, by whom and when; `title` is empty when nothing is applied.
 
     `at`: Unix time, s. `standing`: the settings that stay until reset; else their becalm is running (`busy` says which)

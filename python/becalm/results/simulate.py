@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.result import Result
 from becalm.nouns.settings import Settings
 
@@ -15,8 +17,7 @@ NOT_MODELLED = "locks, caches, interrupts, control groups, NUMA and frequency"
 """The parts of a machine that the model leaves out (crates/becalm-sim/src/lib.rs)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(msgspec.Struct, frozen=True):
     """A distribution of times, ns. `buckets`: pairs of an upper limit and the number of times between the previous
     limit and this one."""
 
@@ -45,11 +46,10 @@ class Latency:
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON, without the buckets."""
-        return {name: value for name, value in asdict(self).items() if name != "buckets"}
+        return {name: value for name, value in plain_dict(self).items() if name != "buckets"}
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedRun:
+class SimulatedRun(msgspec.Struct, frozen=True):
     """A simulation. Times in ns; run, overhead and idle together are `cpus` times `end_ns`.
 
     `finished`: all tasks ended by themselves. `fairness`: Jain's index of CPU time over weight, 1 is fair. `wait`: from
@@ -78,13 +78,12 @@ class SimulatedRun:
     @classmethod
     def of(cls, seed: int, summary: Mapping[str, Any]) -> SimulatedRun:
         """Return the value for the engine's summary (crates/becalm-sim/src/summary.rs)."""
-        plain = {name: summary[name] for name in cls.__slots__ if name in summary}
+        plain = {name: summary[name] for name in cls.__struct_fields__ if name in summary}
         spread = {name: Latency.of(summary[name]) for name in ("wait", "message_latency")}
         return cls(seed=seed, **{**plain, **spread})
 
 
-@dataclass(frozen=True, slots=True)
-class Turns:
+class Turns(msgspec.Struct, frozen=True):
     """The turns of the first simulation: CPU, task, start and end (ns) of each, in order of their ends.
 
     `names`: of the tasks. `dropped`: the number of turns left out above the limit of stored ones.
@@ -102,8 +101,7 @@ class Turns:
         return cls(names, spans, summary["spans_dropped"])
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Simulation(Result):
+class Simulation(Result, frozen=True):
     """A simulation: host, program, settings, and each run. `until_ns`: when it was to end, if not with the last task.
     `timeline`: where a picture or a trace was requested. `sentence`: the whole in words."""
 
@@ -146,7 +144,7 @@ class Simulation(Result):
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON."""
         runs = [
-            {**asdict(run), "wait": run.wait.to_json(), "message_latency": run.message_latency.to_json()}
+            {**plain_dict(run), "wait": run.wait.to_json(), "message_latency": run.message_latency.to_json()}
             for run in self.runs
         ]
         return {

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import msgspec
+
+from becalm.nouns.codec import plain_dict
 from becalm.results.simulate import NOT_MODELLED
 
 
-@dataclass(frozen=True, slots=True)
-class Costs:
+class Costs(msgspec.Struct, frozen=True):
     """The fitted costs, ns: of a message written or read, a task woken, a switch between tasks."""
 
     message_ns: float
@@ -27,13 +28,12 @@ class Costs:
         return {"write_ns": message, "read_ns": message, "wakeup_ns": wakeup, "switch_ns": switch}
 
 
-COSTS = tuple(field.name for field in fields(Costs))
+COSTS = Costs.__struct_fields__
 USUAL = Costs(1000.0, 1000.0, 2000.0)
 """The costs of the model when nothing is known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(msgspec.Struct, frozen=True):
     """Real and simulated runs with a number of groups, ns. `error_ns`: standard error of the real mean. `fitted`: the
     costs were fitted to it, so that it is no prediction. `policy`: of the tasks; batch ones preempt nobody when they
     wake, so that what a switch costs shows in the difference."""
@@ -64,8 +64,7 @@ class Size:
         return max(0.0, abs(self.residual) - 2 * error)
 
 
-@dataclass(frozen=True, slots=True)
-class Bootstrapped:
+class Bootstrapped(msgspec.Struct, frozen=True):
     """Predictions of groups as programs measured as a whole (Anderson 2013, ch. 3): by the time of one group, and by
     `speed`, that of a group next to another over that alone. `times`: groups with the time, ns."""
 
@@ -86,8 +85,7 @@ DROWNED, NOISY = 0.3, 0.15
 """The relative standard errors of measured means from which a fit is impossible, and imprecise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
+class Calibration(msgspec.Struct, frozen=True):
     """Costs fitted to a host. `simulator`: the simulated host with these costs. `loops`: messages of each pair.
 
     `r_squared`: of the line of real over simulated times, `adjusted` for its two coefficients; `possible`: what the
@@ -139,6 +137,6 @@ class Calibration:
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON."""
-        sizes = [{**asdict(size), "residual": size.residual} for size in self.sizes]
+        sizes = [{**plain_dict(size), "residual": size.residual} for size in self.sizes]
         more = {"sizes": sizes, "outcome": self.outcome, "worst": self.worst, "not_modelled": NOT_MODELLED}
-        return {**asdict(self), **more}
+        return {**plain_dict(self), **more}

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 from becalm.files.tables import toml_value
+from becalm.nouns.codec import plain_dict
 
 USUAL_BURST_NS = 1_000_000
 """CPU time between two waits of a program whose waits were not counted."""
@@ -19,8 +21,7 @@ def threads_for(busy: float) -> int:
     return max(1, math.ceil(busy - 0.05))
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredProgram:
+class MeasuredProgram(msgspec.Struct, frozen=True):
     """A program that was measured: its time alone by quantiles, ns, CPUs that it keeps busy, CPU time between two
     waits, ns, and speeds next to others."""
 
@@ -31,8 +32,7 @@ class MeasuredProgram:
     burst_ns: int = USUAL_BURST_NS
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredPrograms:
+class MeasuredPrograms(msgspec.Struct, frozen=True):
     """Programs that were measured alone and in co-runs on a number of CPUs."""
 
     cpus: int
@@ -53,4 +53,4 @@ class MeasuredPrograms:
 
     def to_json(self) -> dict[str, Any]:
         """Return the value as JSON."""
-        return {"cpus": self.cpus, "programs": [asdict(row) for row in self.rows]}
+        return {"cpus": self.cpus, "programs": [plain_dict(row) for row in self.rows]}

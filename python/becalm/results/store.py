@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from becalm.nouns.result import Result
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class StudyHealth:
+class StudyHealth(msgspec.Struct, frozen=True):
     """The health of a study: the number of readable runs, and its damaged or missing parts, each as a part of a
     sentence."""
 
@@ -20,8 +20,7 @@ class StudyHealth:
     problems: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class StoreHealth(Result):
+class StoreHealth(Result, frozen=True):
     """The health of a store that was read to the end. `problems`: the faults that the database itself reports."""
 
     store: str
@@ -40,8 +39,7 @@ class StoreHealth(Result):
         return 0 if self.whole else 1
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class StoreBackup(Result):
+class StoreBackup(Result, frozen=True):
     """A copy of a store: where, and how many bytes it has."""
 
     store: str
@@ -50,8 +48,7 @@ class StoreBackup(Result):
     sentence: str = ""
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class StoreRepair(Result):
+class StoreRepair(Result, frozen=True):
     """The rows that were saved of a damaged store.
 
     `rows`, `damaged`: by table, rows in the new store, and rows that were found and are not as they were stored; those

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import Json
+from becalm.nouns.codec import Json, plain_dict
 from becalm.nouns.metric import Better
 from becalm.nouns.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class Rated:
+class Rated(msgspec.Struct, frozen=True):
     """A program of a suite. Times in ns, one per good run: `times_ns` of one copy, `rate_times_ns` of all copies.
 
     `delay`: how many times as long a run of all copies takes as one of a single copy. `failed`: runs that did not end
@@ -44,8 +44,7 @@ class Rated:
     median: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
+class Tuning(msgspec.Struct, frozen=True):
     """All programs under one tuning, base or peak; `ratio` and `rate` are geometric means over the programs."""
 
     name: str
@@ -55,8 +54,7 @@ class Tuning:
     rate: float | None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Ratings(Result):
+class Ratings(Result, frozen=True):
     """The result of a suite. `copies` None: rates were not measured. `standing`: settings applied before, and still.
 
     `emulated`: why times are not those of a real processor; empty where they are.
@@ -69,12 +67,12 @@ class Ratings(Result):
     copies: int | None
     tunings: tuple[Tuning, ...]
     sentence: str = ""
-    standing: Mapping[str, Json] = field(default_factory=dict)
+    standing: Mapping[str, Json] = msgspec.field(default_factory=dict)
     emulated: str = ""
 
     def to_json(self) -> dict[str, Json]:
         """Return the documented form (docs/how-to/suite.md)."""
-        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "suite", **asdict(self)}
+        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "suite", **plain_dict(self)}
         return value
 
     @property

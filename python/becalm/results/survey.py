@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite
+from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.result import Result
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+class Machine(msgspec.Struct, frozen=True):
     """The measurements of one machine. `times_ns`: work to an array of wall times, shape (loops, runs); `wait_share`:
     of the time of all runs, spent waiting for a CPU; None where unknown. `emulated`: why its times are not those of a
     real processor; empty where they are."""
@@ -29,8 +28,7 @@ class Machine:
     emulated: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SurveyRow:
+class SurveyRow(msgspec.Struct, frozen=True):
     """A machine at one piece of work. `slower`: against its peers' centre, a fraction; `noisier`: spread over their
     centre, a factor. The intervals of machines that are not named hold for this machine only. `slower_q`, `noisier_q`:
     adjusted p values; None where there are too few peers."""
@@ -47,8 +45,7 @@ class SurveyRow:
     noisier_q: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Outlier:
+class Outlier(msgspec.Struct, frozen=True):
     """A machine that differs from its peers: `how` is slower or noisier, `size` the fraction or the factor."""
 
     host: str
@@ -61,8 +58,7 @@ class Outlier:
     sentence: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class PeerGroup:
+class PeerGroup(msgspec.Struct, frozen=True):
     """Machines of one processor at one piece of work. `between`: standard deviation by nature from machine to machine,
     of the logarithms; None for too few machines to tell."""
 
@@ -74,8 +70,7 @@ class PeerGroup:
     between: float | None
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class SurveyResult(Result):
+class SurveyResult(Result, frozen=True):
     """The conclusion of a survey. `rate`: false discovery rate; `at_least`: smaller slowdowns are not
     reported; `lost`: host to why it returned no result; `interrupted`: one of them because the person ended the survey.
     """
@@ -100,6 +95,6 @@ class SurveyResult(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md)."""
-        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "survey", **asdict(self)})
+        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "survey", **plain_dict(self)})
         assert isinstance(cleaned, dict)
         return cleaned

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import msgspec
+from msgspec.structs import replace
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import decode, fields_of, finite
+from becalm.nouns.codec import decode, fields_of, finite, plain_dict
 from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.finding import Finding, Interval
@@ -28,8 +30,7 @@ QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
 """The quantiles of the single runs that an Arm keeps for its picture."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(msgspec.Struct, frozen=True):
     """A step of the search: the settings, the number of runs, and whether the search retained the settings. `spread`:
     of those runs, a noisy number, never the result. None for a failed trial. `ended_ns`: how long a run of it took
     until it was ended early because it was slow; None where none was.
@@ -44,8 +45,7 @@ class Trial:
     ended_ns: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Arm:
+class Arm(msgspec.Struct, frozen=True):
     """A set of settings on fresh runs of one program.
 
     `spread`: of a typical loop (runs in a row; geometric mean over loops), so that ratios of arms are ratios of these.
@@ -69,8 +69,7 @@ class Arm:
     throughput: Throughput | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ArmComparison:
+class ArmComparison(msgspec.Struct, frozen=True):
     """An arm against the baseline, for one program.
 
     `ratio`: spread of the baseline over spread of the arm, with its interval from the paired loops; `loops`: their
@@ -101,8 +100,7 @@ class ArmComparison:
     deviation: Interval | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AblationEffect:
+class AblationEffect(msgspec.Struct, frozen=True):
     """The effect of leaving out one chosen knob, or several as one (joined by AND), for one program.
 
     `ratio`: spread without it over spread with it (above 1: it helps). `cost`: change of the mean time that it
@@ -122,8 +120,7 @@ class AblationEffect:
     """The change of the mean time if only this one is set; None if leaving it out shows its cost."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transfer:
+class Transfer(msgspec.Struct, frozen=True):
     """Settings found for one program or on one host (`column`), tried on another (`row`).
 
     `ratio`: spread of the baseline over spread with the settings.
@@ -134,8 +131,7 @@ class Transfer:
     ratio: Interval
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class TuneVerdict(Result):
+class TuneVerdict(Result, frozen=True):
     """The verdict of a tune study.
 
     `settings`: the recommended ones. These are the chosen ones, or those without the expendable ones after a
@@ -175,7 +171,7 @@ class TuneVerdict(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md)."""
-        own = asdict(replace(self, fit=None))
+        own = plain_dict(replace(self, fit=None))
         fit = None if self.fit is None else self.fit.to_json()
         cleaned = finite({"becalm": VERSION, "schema": SCHEMA, **own, "fit": fit})
         assert isinstance(cleaned, dict)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from becalm.nouns.codec import Json
 from becalm.results.design import document
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetWorth:
+class BudgetWorth(msgspec.Struct, frozen=True):
     """The worth of a budget.
 
     `smallest`: the smallest visible effect as in TuneCost, NaN if it is too short for any; `single`: whether there is
@@ -21,8 +20,7 @@ class BudgetWorth:
     single: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TuneCost:
+class TuneCost(msgspec.Struct, frozen=True):
     """The expected cost of a study. `search_runs`, `confirm_runs`: of each program, about; None: the method decides.
     Undecided settings need more runs to confirm.
 

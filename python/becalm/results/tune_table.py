@@ -7,11 +7,12 @@ Public: ConfigurationResult (one configuration over its units), ConfigurationCho
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
 
+import msgspec
+
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite
+from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.metric import Better
 from becalm.nouns.result import Result
 
@@ -21,8 +22,7 @@ def factors(of: Mapping[str, str]) -> str:
     return " ".join(f"{name}={value}" for name, value in of.items())
 
 
-@dataclass(frozen=True, slots=True)
-class ConfigurationResult:
+class ConfigurationResult(msgspec.Struct, frozen=True):
     """The result of one configuration: the level of each factor, and its values on the units, in their own unit.
 
     `mean`: geometric, over units. `spread`: standard deviation from unit to unit, a fraction, moderated by that of the
@@ -47,16 +47,14 @@ class ConfigurationResult:
         return factors(self.factors)
 
 
-@dataclass(frozen=True, slots=True)
-class NextMeasurement:
+class NextMeasurement(msgspec.Struct, frozen=True):
     """A configuration and a unit to measure it on next."""
 
     factors: Mapping[str, str]
     unit: str
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class ConfigurationChoice(Result):
+class ConfigurationChoice(Result, frozen=True):
     """A choice among configurations that were measured on several units: machines, days or sessions.
 
     `unit`: what a unit is called; `units`: all of them. `value`: what was measured, in `value_unit` where that is
@@ -87,6 +85,6 @@ class ConfigurationChoice(Result):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md)."""
-        value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "configuration choice", **asdict(self)})
+        value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "configuration choice", **plain_dict(self)})
         assert isinstance(value, dict)
         return value

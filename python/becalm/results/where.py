@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 
-from becalm.values import dataclass
+import msgspec
 
 
 class Source(StrEnum):
@@ -22,8 +22,7 @@ class Presence(StrEnum):
     DISAPPEARED = "disappeared"
 
 
-@dataclass(frozen=True, slots=True)
-class FunctionDifference:
+class FunctionDifference(msgspec.Struct, frozen=True):
     """The difference in the cost of one function, without the functions that it calls.
 
     `name`: the symbol; `code`: the file name of the program or library. `old`, `new`: means of a run, in seconds of CPU
@@ -42,8 +41,7 @@ class FunctionDifference:
     presence: Presence = Presence.BOTH
 
 
-@dataclass(frozen=True, slots=True)
-class Where:
+class Where(msgspec.Struct, frozen=True):
     """The functions in which two programs differ.
 
     `old`, `new`: the names of the programs; `totals`: what each takes in all. `runs`: of each program. `functions`:

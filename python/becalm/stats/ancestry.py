@@ -20,6 +20,7 @@ Places = npt.NDArray[np.bool_]
 """A flag for each place from 1 on, shape (places,)."""
 
 
+# A dataclass, because each field of a Struct is an argument and is compared.
 @dataclass(frozen=True, slots=True)
 class Ancestry:
     """The parents of each place from 1 on, first parents first; those outside the range are left out.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -11,7 +12,6 @@ from becalm.stats.arrays import Floats, distinct, median_of, series
 from becalm.stats.effective_sample_size import effective_size
 from becalm.stats.normal_scores import normal_scores
 from becalm.stats.resolution import grid, spread_ties, valley
-from becalm.values import dataclass
 
 LEVEL = 0.01
 FEWEST = 20
@@ -25,8 +25,7 @@ MOST = 2000
 time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Modes:
+class Modes(msgspec.Struct, frozen=True):
     """The result of the test: medians `low` and `high` on either side of the valley, and the share of values below
     it."""
 
@@ -89,8 +88,7 @@ def _cell_factor(ordered: Floats) -> float:
     return 1 - 0.8 / (1 + float(ordered[-1] - ordered[0]) / float(gaps[gaps > 0].min()))
 
 
-@dataclass(frozen=True, slots=True)
-class _Interval:
+class _Interval(msgspec.Struct, frozen=True):
     """The interval with the largest mass - lambda * length."""
 
     mass: float

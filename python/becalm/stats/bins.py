@@ -3,11 +3,10 @@ numpy."""
 
 from __future__ import annotations
 
-from becalm.values import dataclass
+import msgspec
 
 
-@dataclass(frozen=True, slots=True)
-class Histogram:
+class Histogram(msgspec.Struct, frozen=True):
     """The counts of values in equal bins from `low` to `high` (ns), and of those `below` and `above`."""
 
     low: float

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -22,8 +22,7 @@ VERSION = 3
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePoint:
+class ChangePoint(msgspec.Struct, frozen=True):
     """A step in one series. Positions are rows; `series` is a column, or -1 for the common movement of all.
 
     `at`: first row after it; `found`: the row with which it was detected. `size`, `low`, `high`: difference of
@@ -40,8 +39,7 @@ class ChangePoint:
     chance: float
 
 
-@dataclass(frozen=True, slots=True)
-class ChangePoints:
+class ChangePoints(msgspec.Struct, frozen=True):
     """All changes in the order of their detection. `common`: the common movement of sessions, shape (rows,).
 
     `noise`: standard deviation of a session's value around the common movement, shape (columns,); NaN where unknown.

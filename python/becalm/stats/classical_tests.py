@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtr, fdtrc, ndtr, stdtr
@@ -25,8 +25,7 @@ EXACT_SMALLER = 8
 """The most values of the smaller sample for which the Mann-Whitney test counts all orders."""
 
 
-@dataclass(frozen=True, slots=True)
-class TestResult:
+class TestResult(msgspec.Struct, frozen=True):
     """The test statistic, its degrees of freedom (empty where it has none) and the p value."""
 
     __test__ = False  # Not a class of tests, whatever pytest makes of its name.

@@ -6,8 +6,8 @@ It models the sessions of a benchmark, a few of which are bad for unknown reason
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.stats.arrays import Floats
@@ -31,8 +31,7 @@ _KEPT = 0.92054
 _MEDIAN = 0.4549364
 
 
-@dataclass(frozen=True, slots=True)
-class ValueNoise:
+class ValueNoise(msgspec.Struct, frozen=True):
     """The standard deviation of values that do not stray, NaN where it is unknown, and the share of those that do."""
 
     core: float = math.nan

@@ -23,11 +23,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
+import msgspec
 import numpy as np
 
 from becalm.stats.arrays import Floats
 from becalm.stats.student import stdtr
-from becalm.values import dataclass
 
 FALSE_NAMING = 1 / 300
 """The rate at which any candidate is named where none of them caused the waits."""
@@ -72,8 +72,7 @@ class Basis(StrEnum):
     VARIATION = "variation"
 
 
-@dataclass(frozen=True, slots=True)
-class Blocks:
+class Blocks(msgspec.Struct, frozen=True):
     """A program's waits in K blocks of time, and the CPU time of J candidates meanwhile, all in ns.
 
     `waits` (K,): time on the run queue, except under a quota; `spans` (K,): lengths of the blocks; `cpu_ns` (J, K): CPU
@@ -90,8 +89,7 @@ class Blocks:
     error_ns: float = 200_000.0
 
 
-@dataclass(frozen=True, slots=True)
-class NamedCandidate:
+class NamedCandidate(msgspec.Struct, frozen=True):
     """A candidate by its index, its share of the waits with a lower and an upper bound, and the argument."""
 
     index: int
@@ -101,8 +99,7 @@ class NamedCandidate:
     basis: Basis
 
 
-@dataclass(frozen=True, slots=True)
-class JointSuspects:
+class JointSuspects(msgspec.Struct, frozen=True):
     """The candidates that together caused a share of the waits, at least `low`; their individual shares are unknown."""
 
     indices: tuple[int, ...]

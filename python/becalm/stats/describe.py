@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -13,11 +14,9 @@ from becalm.stats.huber import NORMAL_MAD
 from becalm.stats.power import runs_for_mean
 from becalm.stats.root_finding import root
 from becalm.stats.student import betainc, stdtrit
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Description:
+class Description(msgspec.Struct, frozen=True):
     """A summary of times, in their unit except `cv`, `robust_cv` (fractions) and `effective_n` (runs).
 
     The intervals of mean and median are at `confidence`, that of the coefficient of variation is a rough one

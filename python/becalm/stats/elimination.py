@@ -19,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 
 from becalm.stats.arrays import Floats, Positions, level, median_of, medians_of
@@ -27,7 +28,6 @@ from becalm.stats.paired import PairedDifferences, PairedScore, locate, standard
 from becalm.stats.power import last_critical, pairs_for
 from becalm.stats.sequential import ErrorSpending
 from becalm.stats.student import stdtrit
-from becalm.values import dataclass
 
 FEW = 12
 """The number of rounds up to which Student's t is tested, too."""
@@ -36,8 +36,7 @@ GROWTH = 1.25
 """The growth of the number of rounds between two looks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rival:
+class Rival(msgspec.Struct, frozen=True):
     """A program that may still be the fastest, compared with the one that seems to be.
 
     `estimate`: log(rival / fastest); `rounds`: rounds that would tell them apart with a probability of 80 %; `most`:

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from scipy.special import betaln, comb, ndtr
 
@@ -28,11 +28,10 @@ FAR = 100.0
 _NONE = np.zeros(0)
 
 
-@dataclass(frozen=True, slots=True)
-class Residuals:
+class Residuals(msgspec.Struct, frozen=True):
     """The distances of past values of many series from the levels before them, in standard deviations, sorted."""
 
-    ordered: Floats = field(default_factory=lambda: _NONE)
+    ordered: Floats = msgspec.field(default_factory=lambda: _NONE)
 
     @classmethod
     def of(cls, parts: Sequence[Floats]) -> Residuals:
@@ -48,8 +47,7 @@ class Residuals:
         return int(np.searchsorted(self.ordered, -line, side="right")), count
 
 
-@dataclass(frozen=True, slots=True)
-class TailShare:
+class TailShare(msgspec.Struct, frozen=True):
     """The share of values beyond a line, and the number of values that it is estimated from."""
 
     value: float

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 
 from becalm.stats.arrays import Floats, clip, quantiles
 from becalm.stats.root_finding import outward, root
-from becalm.values import dataclass
 
 BOUND = 1.345
 """The bound, in units of the scale, that is 95 % as efficient as the mean on normal data (Holland & Welsch 1977,
@@ -37,8 +37,7 @@ def scale(residuals: Floats) -> float:
     return max(NORMAL_MAD * median, 0.05 * high, 1e-6 * (float(size.sum()) / len(size)))
 
 
-@dataclass(frozen=True, slots=True)
-class HuberLocation:
+class HuberLocation(msgspec.Struct, frozen=True):
     """Huber's M-estimate of location. `influence`: n times what each value adds to it; mean zero."""
 
     estimate: float

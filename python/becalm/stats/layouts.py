@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -22,14 +23,12 @@ from becalm.stats.arrays import Floats, level, medians_of
 from becalm.stats.huber import location
 from becalm.stats.power import detectable
 from becalm.stats.student import stdtr, stdtrit
-from becalm.values import dataclass
 
 ROBUST_FROM = 6
 """The fewest runs of a layout for Huber's location; of fewer the mean is used, since their spread is hardly known."""
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutSample:
+class LayoutSample(msgspec.Struct, frozen=True):
     """The layouts of one program, in log units.
 
     `means`: of each layout, less the medians of the rounds, shape (layouts,); `errors`: their standard errors by noise,
@@ -60,8 +59,7 @@ class LayoutSample:
         return math.sqrt(max(0.0, self.variance - self.noise**2)) if math.isfinite(self.noise) else math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutEstimate:
+class LayoutEstimate(msgspec.Struct, frozen=True):
     """The estimate of log(new / old); all but `freedom`, `p_value`, `noise_share` and `called` in log units.
 
     `detectable`: the true difference that would have been detected with probability 0.8. `noise_share`: share of noise

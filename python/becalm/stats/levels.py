@@ -5,11 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from becalm.stats.arrays import Floats, distinct, quantiles, series
-from becalm.values import dataclass
 
 FEWEST = 40
 """The fewest runs of a series that is divided into levels."""
@@ -41,8 +41,7 @@ FAR = 3.0
 median."""
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
+class Levels(msgspec.Struct, frozen=True):
     """The levels in the last part of a series. `detected`: a late one differs from the last one by SMALLEST or more.
 
     `start`: index of the run at which the largest of the late changes happened; `change`: the level after it over the

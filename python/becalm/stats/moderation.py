@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from scipy.special import chdtri, ndtri, polygamma
 
@@ -27,8 +27,7 @@ _KEPT = 0.97756
 """The variance of a standard normal variable whose values beyond 2.5 count as 2.5."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prior:
+class Prior(msgspec.Struct, frozen=True):
     """The evidence of peers on a variance: `value` with `freedom` degrees of freedom, 0 for none."""
 
     value: float = 1.0

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from scipy.special import gammaln, stdtr
 
@@ -53,8 +53,7 @@ UNLIKE = 2.0
 """The ratio of a place's scatter to the usual from which only its own scatter is used."""
 
 
-@dataclass(frozen=True, slots=True)
-class BisectionStep:
+class BisectionStep(msgspec.Struct, frozen=True):
     """The step from good to bad, a difference of logarithms: its estimate, standard error, and p-value of none."""
 
     size: float

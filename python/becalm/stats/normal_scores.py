@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 
 from becalm.stats.arrays import Floats
 from becalm.stats.effective_sample_size import ROUNDS, correlations
 from becalm.stats.normal import ndtri
-from becalm.values import dataclass
 
 DECAYS = 1 - np.geomspace(1.0 - 1e-3, 0.003, 40)
 """The decays of the memory that are fitted, from none to one of 300 runs."""
@@ -29,8 +29,7 @@ def normal_scores(values: Floats) -> Floats:
     return np.asarray(ndtri((midranks(values) - 0.375) / (len(values) + 0.25)))
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(msgspec.Struct, frozen=True):
     """Autocorrelation share * decay^k at lag k >= 1: an autoregression seen through white noise.
 
     `share` and `decay` between 0 and 1. Times of runs are like that: the machine's speed wanders, and each run adds

@@ -23,6 +23,7 @@ import math
 from collections.abc import Sequence
 from typing import Protocol
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -32,14 +33,12 @@ from becalm.stats.normal import ndtr
 from becalm.stats.power import detectable
 from becalm.stats.root_finding import Function, outward, root
 from becalm.stats.sequential import ErrorSpending
-from becalm.values import dataclass
 
 CLIP = 3.0
 """The bound on neighbours, in robust standard deviations of d, so that an outlier does not affect rounds next to it."""
 
 
-@dataclass(frozen=True, slots=True)
-class PairedEstimate:
+class PairedEstimate(msgspec.Struct, frozen=True):
     """The estimate of log(candidate / reference) from the pairs. All but `pairs`, `critical`, `p_value` in log units.
 
     `low`, `high`: valid at all looks jointly; infinite while nothing is known. `detectable`: the true difference that
@@ -174,8 +173,7 @@ class RepeatedPairs:
         return self._information
 
 
-@dataclass(frozen=True, slots=True)
-class PairedDifferences:
+class PairedDifferences(msgspec.Struct, frozen=True):
     """The differences d, shape (pairs,), and their drift by the neighbours.
 
     `drift`: slope of y times the distance within the round; `label`: the same for the label (1 for the candidate, 0 for

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtr, stdtrit
@@ -42,8 +42,7 @@ MAD_EFFICIENCY = 0.37
 MEDIAN_EFFICIENCY = 2 / math.pi
 
 
-@dataclass(frozen=True, slots=True)
-class Peers:
+class Peers(msgspec.Struct, frozen=True):
     """A group of machines: `centre`, `centre_error`, `between` (tau), and the distance of each machine from the centre.
 
     `p_value`: one-sided, of a usual machine being so far above the centre; shape (n,), as `excess`. All NaN in a group

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from becalm.stats.arrays import Floats, medians_of, series
 from becalm.stats.normal_scores import memory, normal_scores
-from becalm.values import dataclass
 
 LEVEL = 0.01
 FEWEST = 40
@@ -21,8 +21,7 @@ NEIGHBOURS = 100
 steep."""
 
 
-@dataclass(frozen=True, slots=True)
-class Period:
+class Period(msgspec.Struct, frozen=True):
     """The strongest rhythm: `period` in runs, `share` of the variance of the scores that it explains."""
 
     detected: bool

@@ -12,8 +12,8 @@ known, misses the truth in up to 30 % for three hosts (docs/explanation/statisti
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from scipy.special import chdtrc, stdtrit
@@ -22,8 +22,7 @@ from becalm.stats.arrays import Floats, level, series
 from becalm.stats.root_finding import root
 
 
-@dataclass(frozen=True, slots=True)
-class Combined:
+class Combined(msgspec.Struct, frozen=True):
     """The combined estimate of several hosts, in the unit of their estimates (logarithms for ratios).
 
     `low`, `high`: of the mean over all hosts of this kind, of which these are a sample; infinite for one host.

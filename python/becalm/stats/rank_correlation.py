@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
 from becalm.stats.arrays import series
 from becalm.stats.effective_sample_size import correlations
-from becalm.values import dataclass
 
 FIELLER = 1.06
 """The factor of the variance of Fisher's z of ranks, over n - 3 (Fieller, Hartley & Pearson 1957, Biometrika
@@ -20,8 +20,7 @@ FEWEST = 8
 """The fewest values for a correlation."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankCorrelation:
+class RankCorrelation(msgspec.Struct, frozen=True):
     """Spearman's correlation and the ends of its interval, -1 to 1."""
 
     value: float

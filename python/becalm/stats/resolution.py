@@ -6,12 +6,12 @@ modes: the distribution between two neighbouring values of the grid is unknown.
 
 from __future__ import annotations
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from becalm.stats.arrays import Floats, distinct
 from becalm.stats.student import betainc
-from becalm.values import dataclass
 
 AROUND = 5
 """The number of distances on either side of a value whose smallest is the resolution there; it may change along the
@@ -39,8 +39,7 @@ def spread_ties(ordered: Floats) -> Floats:
     return np.asarray(ordered + np.repeat(widths, counts) * ((rank + 0.5) / size - 0.5))
 
 
-@dataclass(frozen=True, slots=True)
-class Grid:
+class Grid(msgspec.Struct, frozen=True):
     """Counts of values, shape (cells,), at `first`, `first` + `step`, …"""
 
     first: float

@@ -8,8 +8,8 @@ outliers, are given in addition. Public: ResponseShape, shape, theil_sen, spearm
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from scipy.special import fdtri, ndtri, stdtr
@@ -30,8 +30,7 @@ KNEES = 40
 """The number of candidates for the point from which the delay rises."""
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseShape:
+class ResponseShape(msgspec.Struct, frozen=True):
     """The fitted shape; `kind` is one of SHAPES.
 
     `slope`: delay per unit of the measure, after the knee where there is one; `before`: the slope up to the knee;

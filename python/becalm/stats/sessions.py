@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtr, stdtrit
@@ -22,8 +22,7 @@ from becalm.stats.power import detectable
 from becalm.stats.suite_spread import SuiteSpread
 
 
-@dataclass(frozen=True, slots=True)
-class SessionsEstimate:
+class SessionsEstimate(msgspec.Struct, frozen=True):
     """The estimate of log(candidate / reference) from sessions; all but `df` and `p_value` in log units.
 
     `between`: standard deviation from one session to the next of the same program, including the errors from their

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
 from functools import cache
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 from scipy.special import fdtri, ndtr, polygamma, psi, stdtrit
 
 from becalm.stats.arrays import Floats, level, medians_of, series
@@ -31,8 +32,7 @@ EXACT = 14
 """The most loops for which all signs are counted: 2^14 of them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimator:
+class Estimator(msgspec.Struct, frozen=True):
     """An estimator of the spread of successive runs: `width` over `centre`, for loops of shape (loops, runs).
 
     `efficiency`: the number of runs of s that one run is worth for normal values. `bias`: mean of the logarithm for a
@@ -85,8 +85,7 @@ LARGEST = 700.0
 """The largest exponent: exp of more overflows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ratio:
+class Ratio(msgspec.Struct, frozen=True):
     """The ratio first / second from paired loops, with its interval.
 
     `p_value`: two-sided, of no difference. `sd`: standard deviation of one loop's log ratio. `detectable`: the true

@@ -14,9 +14,9 @@ that moves before and after the place as it does at it explains a step; two flat
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import lru_cache
 
+import msgspec
 import numpy as np
 
 from becalm.stats.arrays import Floats
@@ -35,8 +35,7 @@ LITTLE_DRIFT: Drift = ((0.0, 0.4), (0.1, 0.4), (0.15, 0.2))
 commits."""
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+class Window(msgspec.Struct, frozen=True):
     """Constants of a number of values before and after a place, which do not depend on the values, for each drift.
 
     `whitening`: residuals of the level in units of white noise, shape (ratios, n, n). `contrast`: the step's estimate

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from becalm.stats.arrays import Floats, Ints
@@ -79,16 +79,14 @@ YOUNG, SETTLED = 24, 80
 """The rows up to which scales are computed with every second row, and with every sixth; then with every twelfth."""
 
 
-@dataclass(frozen=True, slots=True)
-class SuitePeers:
+class SuitePeers(msgspec.Struct, frozen=True):
     """The share of values that stray and the residuals, over all benchmarks of a suite."""
 
     stray: float = USUAL
-    residuals: Residuals = field(default_factory=Residuals)
+    residuals: Residuals = msgspec.field(default_factory=Residuals)
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesStep:
+class SeriesStep(msgspec.Struct, frozen=True):
     """A step in a series: position of the first value after it, and the probability of as much evidence by chance."""
 
     series: int

@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import msgspec
 import numpy as np
 from scipy.special import gammaln
 
 from becalm.stats.arrays import Floats, median_of
 from becalm.stats.moderation import PEERS, Prior, moderate, prior_of
-from becalm.values import dataclass
 
 LEAST = 16.0
 """The least degrees of freedom of all benchmarks together from which tails are learned: eight benchmarks with three
@@ -40,8 +40,7 @@ Group = Sequence[Floats]
 """The locations of one benchmark's sessions, in logarithms: an array for each side, shape (sessions,)."""
 
 
-@dataclass(frozen=True, slots=True)
-class SuiteSpread:
+class SuiteSpread(msgspec.Struct, frozen=True):
     """The spread of sessions in a suite: `prior` of a variance, and Student's t of a prediction's error.
 
     `scale`: the scale of that t in standard errors; `freedom`: its degrees of freedom, few where tails are heavy.

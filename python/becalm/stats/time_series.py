@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 
@@ -21,7 +22,6 @@ from becalm.stats.normal import ndtri
 from becalm.stats.normal_scores import memory, normal_scores
 from becalm.stats.periodogram import Period, period
 from becalm.stats.student import gammaincc, stdtr
-from becalm.values import dataclass
 
 __all__ = [
     "LEVEL",
@@ -48,8 +48,7 @@ FEWEST = 20
 """The fewest runs for a detection."""
 
 
-@dataclass(frozen=True, slots=True)
-class Autocorrelation:
+class Autocorrelation(msgspec.Struct, frozen=True):
     """The correlations of the series with itself at distances of `lags` runs. `detected`: it is not white noise."""
 
     detected: bool
@@ -76,8 +75,7 @@ def autocorrelation(x: npt.ArrayLike, lags: int = 10) -> Autocorrelation:
     return Autocorrelation(p_value < LEVEL, tuple(tested_lags.tolist()), tuple(rho.tolist()), p_value)
 
 
-@dataclass(frozen=True, slots=True)
-class Warmup:
+class Warmup(msgspec.Struct, frozen=True):
     """The test whether the first runs were slower: the first `drop` took `excess` (fraction) longer than the rest."""
 
     detected: bool
@@ -135,8 +133,7 @@ def _excess(values: Floats, drop: int) -> float:
     return median_of(values[:drop]) / late - 1.0 if late else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(msgspec.Struct, frozen=True):
     """The test whether times rise or fall over the whole series; `change` from first to last run, as a fraction."""
 
     detected: bool
@@ -184,8 +181,7 @@ def _change(values: Floats) -> float:
     return per_block * len(blocks) / start if start else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Outliers:
+class Outliers(msgspec.Struct, frozen=True):
     """The runs far from their neighbours: their `indices`, in order, and the `threshold` of the modified z score."""
 
     detected: bool

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy as np
 
 from becalm.stats.arrays import Floats
 from becalm.stats.moderation import PEERS, Prior, moderate, prior_of
 from becalm.stats.student import stdtrit
-from becalm.values import dataclass
 
 STEADY = 0.08
 """The standard deviation of logarithms from unit to unit up to which a configuration counts as steady."""
@@ -39,8 +39,7 @@ _MOST_PRIOR = 20.0
 """The most degrees of freedom of the others: configurations differ in their spread more than benchmarks do."""
 
 
-@dataclass(frozen=True, slots=True)
-class OverUnits:
+class OverUnits(msgspec.Struct, frozen=True):
     """A configuration over the units it was measured on, in logarithms of a value of which more is better.
 
     `spread`: standard deviation from unit to unit, as moderated; NaN below two units. `promise`: what a further unit
@@ -61,8 +60,7 @@ class OverUnits:
         return self.failed == 0 and self.spread <= STEADY
 
 
-@dataclass(frozen=True, slots=True)
-class UnitChoice:
+class UnitChoice(msgspec.Struct, frozen=True):
     """The configuration to take, and all of them, the best mean first.
 
     `chosen`: None where none has values on two units without a failure. `rivals`: indices of configurations that are

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import msgspec
 import numpy.typing as npt
 
 from becalm.stats.arrays import level, series
@@ -11,11 +12,9 @@ from becalm.stats.effective_sample_size import mean_error
 from becalm.stats.huber import location
 from becalm.stats.power import detectable
 from becalm.stats.student import stdtr, stdtrit
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class UnpairedEstimate:
+class UnpairedEstimate(msgspec.Struct, frozen=True):
     """The estimate of log(candidate / reference) from two separate series; all but `df` and `p_value` in log units.
 
     `detectable`: the true difference that would have been detected with probability 0.8. `df`: degrees of freedom.

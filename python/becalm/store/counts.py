@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
+
 from becalm.store.checksum import text_checksum
 from becalm.store.database import Connection
-from becalm.values import dataclass
 
 COLUMNS = ("runs", "settings", "noticed", "loads", "series", "texts", "pieces", "regions", "others")
 """The counts in the order of the checksum."""
@@ -21,8 +22,7 @@ LossCallback = Callable[[int, int], None]
 """A callback that receives the number of damaged or missing rows of a study so far, and the number of all rows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Counts:
+class Counts(msgspec.Struct, frozen=True):
     """The numbers of rows of a study in `run`, `study_settings`, `study_noticed`, `run_load`, `run_series`, `run_text`,
     `region_part` and `run_others`.
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
-from becalm.values import dataclass
+import msgspec
 
 Row = tuple[Any, ...]
 
@@ -31,8 +31,7 @@ _KEPT = 4
 """The largest number of idle connections that are kept for later transactions."""
 
 
-@dataclass(frozen=True, slots=True)
-class Dialect:
+class Dialect(msgspec.Struct, frozen=True):
     """The differences between databases.
 
     `types`: the database's types by the kinds in `schema`. `numbered`, `numbered_forever`: the type of a key that the

@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlsplit
 
+import msgspec
+
 from becalm.errors import StoreError, install
 from becalm.files.written import DATABASE
 from becalm.paths import resolve_store
 from becalm.store.database import POSTGRESQL, SQLITE, Database, sqlite
 from becalm.store.schema import META, STUDY
-from becalm.values import dataclass
 
 MEMORY = ":memory:"
 
@@ -24,8 +25,7 @@ BUSY_S = 20
 """The time to wait for another becalm that is writing, s."""
 
 
-@dataclass(frozen=True, slots=True)
-class Location:
+class Location(msgspec.Struct, frozen=True):
     """The place of a store. `shown`: its name in messages, without a password. `identity`: equal for all its names."""
 
     shown: str
@@ -176,8 +176,7 @@ OWN = {META.name, STUDY.name}
 """The tables that every store of becalm has."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoreRow:
+class StoreRow(msgspec.Struct, frozen=True):
     """A kind of store: the prefixes of its names, a description, its opener. `lasts`: whether it outlives becalm."""
 
     kind: str

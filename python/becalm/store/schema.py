@@ -8,17 +8,17 @@ Public: Column, StoreTable, the tables by name, TABLES in the order in which the
 
 from __future__ import annotations
 
+import msgspec
+
 from becalm.nouns.run import Outcome
 from becalm.nouns.tables import load_columns, run_columns
 from becalm.store.database import Dialect
-from becalm.values import dataclass
 
 SCHEMA_VERSION = 1
 """The version of the tables, which each store has in its table `meta`."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(msgspec.Struct, frozen=True):
     """A column. `kind`: a name in `Dialect.types`; `always`: NOT NULL; `refers`: the table whose `id` it contains."""
 
     name: str
@@ -31,8 +31,7 @@ class Column:
         return f'"{self.name}" {dialect.types[self.kind]}{" NOT NULL" if self.always else ""}'
 
 
-@dataclass(frozen=True, slots=True)
-class StoreTable:
+class StoreTable(msgspec.Struct, frozen=True):
     """A table. `key`: the names of the columns of its key; without any it is `id`, which the database counts.
 
     `forever`: whether an `id` is never used again after its row is deleted. `unique`: a column with distinct values;

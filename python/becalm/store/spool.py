@@ -22,13 +22,14 @@ import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
 from becalm.errors import BecalmError, MachineError, StoreError, UsageError
 from becalm.nouns.elsewhere import Place, place_in
 from becalm.nouns.metric import are_valid
 from becalm.nouns.run import COLUMNS, Outcome, Run
 from becalm.paths import private_directory, spool_dir, state_dir
 from becalm.store.store import Store
-from becalm.values import dataclass
 
 SUFFIX = ".spool"
 ASIDE = ".aside"
@@ -46,8 +47,7 @@ _OPTIONAL = frozenset(name for name, kind in Run.__annotations__.items() if "Non
 """The columns of a run that may be unknown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Recovered:
+class Recovered(msgspec.Struct, frozen=True):
     """Runs of an earlier, killed becalm that have been stored.
 
     `aside`: the path at which the spool is kept if not all of it could be stored; else None.
@@ -58,8 +58,7 @@ class Recovered:
     aside: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Elsewhere:
+class Elsewhere(msgspec.Struct, frozen=True):
     """A study whose last runs may still be on another machine. `place`: their place, in the form of its host."""
 
     store: Store

@@ -7,16 +7,17 @@ They are in a JSON file of the state directory, and timed regions are judged by 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+
+import msgspec
 
 from becalm import paths
 from becalm.errors import MachineError
+from becalm.nouns.codec import plain_dict
 
 PLACE = "timer_limits.json"
 
 
-@dataclass(frozen=True, slots=True)
-class TimerLimits:
+class TimerLimits(msgspec.Struct, frozen=True):
     """The limits of becalm-clock's reads with all code near, in ns, and the rate of their clock."""
 
     hz: float
@@ -27,11 +28,11 @@ class TimerLimits:
 def keep(host: str, limit: TimerLimits) -> None:
     """Store the limits of a host in place of its earlier ones. Raises MachineError."""
     path = paths.state_dir() / PLACE
-    limits = {name: asdict(kept_limit) for name, kept_limit in load_limits().items() if name != host}
+    limits = {name: plain_dict(kept_limit) for name, kept_limit in load_limits().items() if name != host}
     try:
         new = path.with_suffix(".new")
         # The latest comes last.
-        new.write_text(json.dumps({**limits, host: asdict(limit)}), encoding="utf-8")
+        new.write_text(json.dumps({**limits, host: plain_dict(limit)}), encoding="utf-8")
         new.replace(path)
     except OSError as error:
         raise MachineError(f"What the timer can show cannot be stored in {path}: {error.strerror}.") from error

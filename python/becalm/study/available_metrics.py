@@ -5,7 +5,9 @@ Public: without_unmeasurable.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
+
+from msgspec.structs import replace
 
 from becalm.errors import RefusedError, WorkloadError
 from becalm.hosts import Host
@@ -39,7 +41,9 @@ def without_unmeasurable(
             study = replace(
                 study,
                 workloads=tuple(
-                    replace(workload, metrics=tuple(metric for metric in workload.metrics if metric.spec != spec))
+                    dataclasses.replace(
+                        workload, metrics=tuple(metric for metric in workload.metrics if metric.spec != spec)
+                    )
                     for workload in study.workloads
                 ),
             )

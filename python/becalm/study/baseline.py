@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from becalm.errors import UsageError
@@ -19,12 +20,10 @@ from becalm.report.document import by_program
 from becalm.report.formats.benchmarks import NS, unusable
 from becalm.stats.arrays import Floats
 from becalm.study.stored import Warned, stored_or_file
-from becalm.values import dataclass
 from becalm.wording.program_names import names_of
 
 
-@dataclass(frozen=True, slots=True)
-class BaselineProgram:
+class BaselineProgram(msgspec.Struct, frozen=True):
     """A program of a baseline with its displayed name and its wall times in ns or values of a metric, all above 0."""
 
     workload: Workload
@@ -32,8 +31,7 @@ class BaselineProgram:
     values: Floats
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(msgspec.Struct, frozen=True):
     """Stored runs to compare with."""
 
     title: str

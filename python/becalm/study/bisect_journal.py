@@ -10,16 +10,16 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from becalm.errors import MachineError
 from becalm.paths import private_directory, state_dir
 
 
-@dataclass(frozen=True, slots=True)
-class Journal:
+class Journal(msgspec.Struct, frozen=True):
     """The file of a search."""
 
     path: Path

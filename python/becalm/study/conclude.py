@@ -7,10 +7,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.analysis.compare import averages, decides_ns, gate, left_behind, summarise
 from becalm.analysis.diagnostics import contaminated, failure_numbers, outliers, series_findings, unknown

@@ -11,8 +11,9 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm.errors import BecalmError, RefusedError
 from becalm.hosts import Host
@@ -29,8 +30,7 @@ OF_SWITCHES = tuple(name for name in ORDER if name != "ws_turnover")
 LEAST_BATCH_NS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class CountedStream:
+class CountedStream(msgspec.Struct, frozen=True):
     """A stream of counts: the counted quantity, and batches of records (a `migrate_waiting.Stream`)."""
 
     counting: Counting

@@ -5,7 +5,9 @@ Public: with_counter.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
+
+from msgspec.structs import replace
 
 from becalm.analysis.exact_counts import FEWEST
 from becalm.errors import RefusedError, UsageError, WorkloadError
@@ -40,7 +42,9 @@ def with_counter(host: Host, study: Study, *, dangerous: bool) -> tuple[Study, t
 def _has_counter(host: Host, study: Study, *, dangerous: bool) -> bool:
     """Return whether the host's processor counts instructions."""
     alone = [
-        replace(workload, metrics=tuple(metric for metric in workload.metrics if metric.spec == COUNTER + INSTRUCTIONS))
+        dataclasses.replace(
+            workload, metrics=tuple(metric for metric in workload.metrics if metric.spec == COUNTER + INSTRUCTIONS)
+        )
         for workload in study.workloads
     ]
     try:
@@ -74,12 +78,14 @@ def _count_by_callgrind(study: Study) -> tuple[Study, tuple[Finding, ...]]:
         reason = "callgrind runs the program much more slowly than it is"
         entries = [[spec, 1] for spec in sorted(others)]
         findings.append(finding("left_out", {"reason": reason, "entries": entries, "of": "the metrics"}))
-    workloads = tuple(replace(workload, metrics=_callgrind_metric(workload)) for workload in study.workloads)
+    workloads = tuple(
+        dataclasses.replace(workload, metrics=_callgrind_metric(workload)) for workload in study.workloads
+    )
     options = (CompareOptions if study.kind == "compare" else RunOptions).from_json(study.options)
     runs = max(FEWEST, options.runs or FEWEST)
-    options = replace(options, budget_ns=None, precision=None, warmup=0, runs=runs)
+    options = dataclasses.replace(options, budget_ns=None, precision=None, warmup=0, runs=runs)
     if isinstance(options, CompareOptions):
-        options = replace(options, fastest=False, to_best=False, schedule="turns")
+        options = dataclasses.replace(options, fastest=False, to_best=False, schedule="turns")
     return replace(study, workloads=workloads, options=options.to_json()), tuple(findings)
 
 
@@ -93,7 +99,7 @@ def _replace_metrics(study: Study, spec: str, other: str) -> Study:
     return replace(
         study,
         workloads=tuple(
-            replace(
+            dataclasses.replace(
                 workload,
                 metrics=tuple(
                     replace(metric, spec=other) if metric.spec == spec else metric for metric in workload.metrics

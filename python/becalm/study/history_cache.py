@@ -12,10 +12,10 @@ import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from becalm.analysis.history_searches import Searches
@@ -31,8 +31,7 @@ MOST = 8
 """The number of searches that are kept for a store: for different projects, branches and rates."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionPlace:
+class SessionPlace(msgspec.Struct, frozen=True):
     """The place of a session in the history: the fields by which sessions are selected."""
 
     project: str
@@ -78,7 +77,7 @@ class HistoryCache:
 
     def keep(self, number: int, stamp: str, place: SessionPlace, recorded: RecordedSession) -> None:
         """Add a session that has a verdict or was imported."""
-        names = [field.name for field in fields(HistorySession)]
+        names = HistorySession.__struct_fields__
         session = [getattr(recorded.session, name) for name in names]
         parts = [
             [part.name, part.unit, part.higher_is_better, part.value, part.low, part.high, part.runs, part.failed]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.analysis.compare import gate
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from becalm.errors import MachineError, UsageError, WorkloadError
 from becalm.nouns.workload import Workload
@@ -21,8 +22,7 @@ SEED, BUILD = "{seed}", "{build}"
 """The placeholders for the number of a layout and for the directory of its build."""
 
 
-@dataclass(frozen=True, slots=True)
-class SideBuilds:
+class SideBuilds(msgspec.Struct, frozen=True):
     """The layouts of one program: the workload of each seed, and the seeds that gave a program which an earlier one had
     given."""
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.analysis.compare import LOOK_GROWTH
 from becalm.analysis.layouts import LEAST, compared, noise_is_small

@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm import system_clock
 from becalm.errors import RefusedError, UsageError
@@ -50,8 +52,7 @@ LOAD_S = 0.2
 Cpus = int | str | Sequence[int]
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(msgspec.Struct, frozen=True):
     """A planned move of a process. `cpu`, `llc`: the requested destination; `cpus`: the CPUs chosen from it.
 
     `before`: the busy ticks of each CPU at the time of planning.
@@ -63,7 +64,7 @@ class Move:
     llc: str | None
     cpus: tuple[int, ...]
     root: str | Path = "/"
-    before: dict[int, int] = field(default_factory=dict)
+    before: dict[int, int] = msgspec.field(default_factory=dict)
 
     def rules(
         self,

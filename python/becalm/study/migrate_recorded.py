@@ -15,10 +15,11 @@ import os
 import queue
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+import msgspec
 
 from becalm import system_clock
 from becalm.errors import RefusedError, UsageError
@@ -32,8 +33,7 @@ from becalm.units import cpu_list
 from becalm.wording import migrate as wording
 
 
-@dataclass(frozen=True, slots=True)
-class MoveRequest:
+class MoveRequest(msgspec.Struct, frozen=True):
     """A request for a move. `cpu`: CPUs, or "least-loaded"; `llc`: within the "same" or to an "other" last-level cache.
 
     `rules`, `window`, `limit`: as for `becalm migrate --at-sweetspot`. `how`: "spot" moves at the next sweet spot,
@@ -49,7 +49,7 @@ class MoveRequest:
     root: str | Path = "/"
     how: str = "spot"
     after_s: float = 0.0
-    cost: Mapping[str, Any] = field(default_factory=dict)
+    cost: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
     @classmethod
     def of(cls, words: Cpus, rules: str, window: float | str | None, limit: float | str | None) -> MoveRequest:
@@ -69,8 +69,7 @@ class MoveRequest:
         return cls(words, None, rules, window, limit)
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
+class Moved(msgspec.Struct, frozen=True):
     """The outcome of a move: `done`, or else `why_not`, a sentence.
 
     `from_ns`, `until_ns`: the beginning and the end of binding, by the recording's clock.

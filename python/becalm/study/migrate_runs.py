@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.hosts import Event, Host, MeasureRequest, Runs
 from becalm.hosts.events import OfRecording
@@ -29,8 +31,7 @@ LAST = 0.8
 """The share of a run's length after which no move is requested, so that its cost lies within the run."""
 
 
-@dataclass(frozen=True, slots=True)
-class MovedRun:
+class MovedRun(msgspec.Struct, frozen=True):
     """A run with the outcome of its move and the counts of its process, None where they are unknown."""
 
     run: Run

@@ -7,8 +7,9 @@ returns when a batch of records decides it, at the hard limit at the latest.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
+
+import msgspec
 
 from becalm import system_clock
 from becalm.errors import RefusedError
@@ -51,8 +52,7 @@ class Stream(Protocol):
         """Return the next records, empty when none came in time; None when the stream has ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
+class Rules(msgspec.Struct, frozen=True):
     """The rules of a decision: their name, the `question` for becalm-sim, the window and the hard limit, ns."""
 
     name: str

@@ -14,8 +14,10 @@ import secrets
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeVar
+
+import msgspec
 
 from becalm.analysis.multi_host import per_host, pool
 from becalm.errors import BecalmError, Interrupted, MachineError, UsageError
@@ -130,8 +132,7 @@ def on_hosts(
     return measured
 
 
-@dataclass(frozen=True, slots=True)
-class _Outcome:
+class _Outcome(msgspec.Struct, frozen=True):
     verdict: Verdict | TuneVerdict | Machine | None
     error: BecalmError | None
     study: int | None

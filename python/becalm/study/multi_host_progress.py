@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.results.compare import Verdict

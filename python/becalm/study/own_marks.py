@@ -9,9 +9,11 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
+
+import msgspec
 
 from becalm import hosts
 from becalm.hosts import Host
@@ -22,8 +24,7 @@ from becalm.workloads import single
 FLAG = "--marks"
 
 
-@dataclass(frozen=True, slots=True)
-class MarkedProgram:
+class MarkedProgram(msgspec.Struct, frozen=True):
     """A recorded program. `folder`: where it writes marks; None if it sets none or runs on another machine."""
 
     workload: Workload

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.files.kinds import describe
@@ -33,8 +34,7 @@ KEYS = ("kind", "tasks", "chips", "costs", "machine", "commands")
 """The keys of a file of costs."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementSource:
+class PlacementSource(msgspec.Struct, frozen=True):
     """Tasks, chips and costs, with the profile if they were measured.
 
     `name`: the displayed name. `machine`: hostname and cpu. `commands`: command lines by the names of tasks.
@@ -117,7 +117,7 @@ def _from_costs(value: Mapping[str, Any], where: str) -> PlacementSource:
     try:
         for part, kind in (("tasks", Task), ("chips", Chip)):
             for row in filter(_is_table, value[part]):
-                check_keys(row, [field.name for field in fields(kind)], f"{part} of {where}")
+                check_keys(row, kind.__struct_fields__, f"{part} of {where}")
         _check_costs(value["costs"], where)
         tasks = tuple(Task(**fields_of(Task, task)) for task in value["tasks"])
         chips = tuple(Chip(**fields_of(Chip, chip)) for chip in value["chips"])
@@ -142,7 +142,7 @@ def _check_costs(value: Mapping[str, Any], where: str) -> None:
     check_keys(value, ("origin", *rows), f"costs of {where}")
     for part, kind in rows.items():
         for row in filter(_is_table, value.get(part) or ()):
-            check_keys(row, [field.name for field in fields(kind)], f"{part} of {where}")
+            check_keys(row, kind.__struct_fields__, f"{part} of {where}")
 
 
 def _check_names(costs: CoRunCosts, tasks: Sequence[str], commands: Mapping[str, Any], where: str) -> None:

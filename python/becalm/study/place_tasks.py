@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from becalm.errors import RefusedError, UsageError
 from becalm.units import cpu_list
@@ -26,8 +27,7 @@ COMM = 15
 Root = str | Path
 
 
-@dataclass(frozen=True, slots=True)
-class Process:
+class Process(msgspec.Struct, frozen=True):
     """A process: its number, start time in clock ticks, and the CPUs that it may use."""
 
     pid: int

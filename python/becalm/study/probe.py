@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.errors import BootError, RefusedError
 from becalm.hosts import Ability, Host, MeasureRequest

@@ -11,8 +11,9 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from becalm.errors import MachineError, UsageError
 
@@ -20,8 +21,7 @@ SECONDS = 120
 """The time that git may take for a query, s: it reads at most the whole history."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(msgspec.Struct, frozen=True):
     """A commit. `when_ns`: its commit date; `ordinal`: the number of its ancestors and itself, None if shallow."""
 
     name: str
@@ -30,8 +30,7 @@ class Commit:
     ordinal: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CommitRange:
+class CommitRange(msgspec.Struct, frozen=True):
     """The commits after `good` up to the last one, ancestors first, each with its parents (first parent first)."""
 
     good: str
@@ -48,8 +47,7 @@ class CommitRange:
         return frozenset(self.commits) - onward
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(msgspec.Struct, frozen=True):
     """A git repository by its top directory."""
 
     top: Path

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self, TypedDict, TypeVar, cast
 
 from becalm.errors import UsageError
@@ -21,7 +21,6 @@ from becalm.profiles import Profile
 from becalm.report.program_output import OutputListener
 from becalm.results.progress import ProgressListener
 from becalm.study.settings_profile import find_profile
-from becalm.values import dataclass
 
 WHERE = "Host: ssh://NAME, guest:6.1, sim:MODEL, … (docs/reference/hosts.md)."
 

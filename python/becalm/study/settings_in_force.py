@@ -7,7 +7,8 @@ and a verdict names them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.errors import RefusedError
 from becalm.hosts import Ability, Host

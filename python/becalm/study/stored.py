@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar, overload
+
+from msgspec.structs import replace
 
 from becalm.errors import StoreError, UsageError
 from becalm.nouns.run import Run

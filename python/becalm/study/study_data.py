@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
+import msgspec
 import numpy as np
 
 from becalm.analysis.compare import averages
@@ -15,7 +16,6 @@ from becalm.nouns.run import Averages, Outcome, Run
 from becalm.plans.history import Printed
 from becalm.report.document import Document
 from becalm.store import Store
-from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.load.culprits import Waiting
@@ -53,8 +53,7 @@ class StudyData(Protocol):
         """Return standard error and standard output of some runs, by `seq`."""
 
 
-@dataclass(frozen=True, slots=True)
-class StoredData:
+class StoredData(msgspec.Struct, frozen=True):
     """The data of a study in the store, never all in memory at once."""
 
     store: Store

@@ -5,9 +5,12 @@ All state of `TuneStudy` is in the store as well: a resumed study first answers 
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from becalm.analysis.diagnostics import failure_numbers
 from becalm.errors import BecalmError, Interrupted, MachineError, RefusedError, WorkloadError
@@ -120,7 +123,7 @@ class TuneStudy:
     def _with_limit(self, index: int, workload: Workload) -> Workload:
         """Return a program with the time limit of the present arm, if that is lower than its own."""
         limits = [limit_ns for limit_ns in (self.limits_ns.get(index), workload.timeout_ns) if limit_ns is not None]
-        return replace(workload, timeout_ns=min(limits)) if index in self.limits_ns else workload
+        return dataclasses.replace(workload, timeout_ns=min(limits)) if index in self.limits_ns else workload
 
     def _refuse(self, settings: int, error: RefusedError) -> None:
         self.course.trials.refused[settings] = str(error)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.analysis.alongside import NEAR_NS
 from becalm.analysis.compare import throughput

@@ -6,9 +6,11 @@ as `--try` does, with fresh, interleaved runs. With `--try`, all hosts try the n
 
 from __future__ import annotations
 
+import dataclasses
 import secrets
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.analysis.multi_host import predict_further
 from becalm.errors import UsageError
@@ -38,7 +40,7 @@ def tune_on_hosts(
     """
     if session.store is False:
         raise UsageError("What is found on one host is tried on others from the store. Leave out --no-store.")
-    options = replace(options, group=secrets.token_hex(8))
+    options = dataclasses.replace(options, group=secrets.token_hex(8))
     with machines(hosts, cluster, session.listener) as named:
 
         def measure_one(host: str | Host, heard: ProgressListener) -> TuneVerdict:
@@ -52,12 +54,12 @@ def tune_on_hosts(
         if len(named) == 1 or not verdict.settings:
             return _conclude([first], verdict, options)
         usual = TuneOptions()
-        rest = replace(
+        rest = dataclasses.replace(
             options, tried=(str(verdict.study),), **{name: getattr(usual, name) for name in (*SEARCHING, *CHOOSING)}
         )
 
         def try_on_host(host: str | Host, heard: ProgressListener) -> TuneVerdict:
-            return measure(complete(rest), replace(session.on(host, heard), seed=None))
+            return measure(complete(rest), dataclasses.replace(session.on(host, heard), seed=None))
 
         return _conclude([first, *on_hosts(named[1:], try_on_host, session, needs=False)], verdict, options)
 

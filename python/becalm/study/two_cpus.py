@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from becalm.errors import UsageError
 from becalm.units import cpu_list
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class TwoCpus:
+class TwoCpus(msgspec.Struct, frozen=True):
     """Two CPUs, or the reason why there are none, as a part of a sentence without a full stop."""
 
     cpus: tuple[int, int] | None = None

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from scipy.special import fdtrc
 
@@ -25,8 +25,7 @@ WRITTEN = 1000
 """Steps of the last digit that the values must span before residuals of half a step count as rounding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Test:
+class Test(msgspec.Struct, frozen=True):
     """A row of an analysis of variance. `f` and `p_value` are NaN where there is no error to divide by."""
 
     source: str
@@ -41,8 +40,7 @@ class Test:
         return self.sum_of_squares / self.freedom if self.freedom else math.nan
 
 
-@dataclass(frozen=True, slots=True)
-class LackOfFit:
+class LackOfFit(msgspec.Struct, frozen=True):
     """The division of the residuals into lack of fit (`lack`) and pure error (`pure`), the spread of repeated runs."""
 
     lack: Test
@@ -54,8 +52,7 @@ class LackOfFit:
         return not math.isnan(self.lack.p_value)
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSummary:
+class ModelSummary(msgspec.Struct, frozen=True):
     """A model among those that were tried.
 
     `added`: the test of the terms that the model before does not have; `fit`: the test of its lack of fit. `r_squared`

@@ -9,8 +9,8 @@ Public: BoxCox, box_cox, transformed, restored, ROUND.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import chdtri
@@ -25,8 +25,7 @@ ROUND = (1.0, 0.0, 0.5, -1.0, -0.5, 2.0, -2.0, -1.5, 1.5, 3.0, -3.0)
 """Powers with a plain meaning, the simplest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class BoxCox:
+class BoxCox(msgspec.Struct, frozen=True):
     """The best power, the ends of its interval (infinite beyond the searched range), and the curve of the log
     likelihood, shape (201,), with the `limit` above which powers are within the interval."""
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from scipy.optimize import brentq
 
@@ -22,8 +22,7 @@ FLAT = 0.1
 """Share of the strongest curvature below which a direction counts as a ridge, as in rsm."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quadratic:
+class Quadratic(msgspec.Struct, frozen=True):
     """A quadratic function: `constant`, `slope` of shape (k,), symmetric `bend` of shape (k, k)."""
 
     constant: float
@@ -44,8 +43,7 @@ class Quadratic:
         return cls(float(polynomial(place[None, :])[0]), slope, polynomial.hessian(place, chosen) / 2)
 
 
-@dataclass(frozen=True, slots=True)
-class Canonical:
+class Canonical(msgspec.Struct, frozen=True):
     """The stationary point (None where the surface has none, or a line of them), the value there, `kind`, and the
     eigenvalues, largest first, with their vectors as columns. `flat`: the numbers of the directions that are ridges."""
 

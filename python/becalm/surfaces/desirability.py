@@ -10,8 +10,8 @@ Public: Best, best, desirability, overall, pooled.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 from scipy.optimize import minimize
 from scipy.stats import qmc
@@ -31,8 +31,7 @@ Value = Callable[[Floats], Floats]
 """A function of points, shape (n, factors), that returns values, shape (n,)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Best:
+class Best(msgspec.Struct, frozen=True):
     """The best point, shape (factors,), its overall desirability and the desirability of each response."""
 
     point: Floats

@@ -7,8 +7,7 @@ Public: Diagnostics, diagnose.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 from scipy.special import stdtr
 
@@ -20,8 +19,7 @@ INFLUENTIAL = 1.0
 """Cook's distance from which one run moves all coefficients by about their joint uncertainty."""
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnostics:
+class Diagnostics(msgspec.Struct, frozen=True):
     """The diagnostics of each run, shape (n,): the residual over its standard error (`studentised`); the same with the
     error estimated without that run (`deleted`); Cook's distance; the normal score against which `studentised` is
     plotted; NaN for runs that fit themselves. `outliers`: p-values of `deleted` after Bonferroni's correction."""

@@ -8,9 +8,9 @@ Public: Effect, Effects, effects.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 
+import msgspec
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
@@ -21,8 +21,7 @@ ROUNDING = 1e-9
 """Overlap of two columns below which it counts as rounding."""
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(msgspec.Struct, frozen=True):
     """The effect of one factor, or of the interaction of several.
 
     `factors`: their numbers. `value`: the change from low to high, twice the coefficient. `score`: the half-normal
@@ -34,8 +33,7 @@ class Effect:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Effects:
+class Effects(msgspec.Struct, frozen=True):
     """The effects of a design, largest first.
 
     `error`: Lenth's pseudo standard error; effects above `margin` are real one by one, above `simultaneous` all

@@ -9,8 +9,8 @@ Public: Alias, Fit, fit.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.stats.arrays import Floats
@@ -26,16 +26,14 @@ SATURATED = 1e-9
 """Distance of the leverage from 1 below which a run fits itself: without the run its fitted value is undefined."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(msgspec.Struct, frozen=True):
     """A column that is a combination of fitted ones: pairs of their numbers and factors."""
 
     column: int
     of: tuple[tuple[int, float], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
+class Fit(msgspec.Struct, frozen=True):
     """A fit by least squares.
 
     `columns`: the numbers of the columns that were fitted; `coefficients` and `inverse`, (X'X)^-1, are in their order;

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 from scipy.special import fdtri, stdtrit
 
 from becalm.stats.arrays import Floats, Ints
@@ -40,8 +41,7 @@ MANY = 64
 """Combinations of choices beyond which they are not all tried if each choice can be optimised by itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(msgspec.Struct, frozen=True):
     """The lowest and highest place of each factor in coded units; all choices of a factor are allowed."""
 
     low: Floats
@@ -53,8 +53,7 @@ class Bounds:
         return cls(np.full(len(frame.choices), -1.0), np.full(len(frame.choices), 1.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Optimum:
+class Optimum(msgspec.Struct, frozen=True):
     """The best point, shape (factors,), and the surface there with its intervals (NaN where no run is left for the
     error): `low` to `high` for the mean at this point, `lowest` to `highest` for all points at once, `run_low` to
     `run_high` for one more run. `place_low`, `place_high`: the interval of the best place of each factor; `shares`: how

@@ -8,8 +8,7 @@ Public: Polynomial, monomials, climb, highest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 import numpy as np
 
 from becalm.stats.arrays import Floats, Ints
@@ -20,8 +19,7 @@ ROUNDING = 1e-12
 """Relative difference of two values that rounding alone may cause."""
 
 
-@dataclass(frozen=True, slots=True)
-class Polynomial:
+class Polynomial(msgspec.Struct, frozen=True):
     """A sum of monomials: `exponents`, shape (terms, variables), and `coefficients`, shape (terms,)."""
 
     exponents: Ints

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.stats.arrays import Floats, Ints
@@ -17,8 +17,7 @@ from becalm.surfaces.polynomial import Polynomial
 from becalm.surfaces.terms import Frame, Term, block_columns, columns
 
 
-@dataclass(frozen=True, slots=True)
-class Data:
+class Data(msgspec.Struct, frozen=True):
     """Runs of a design: `points`, shape (n, factors), in coded units; block and response of each, shape (n,)."""
 
     frame: Frame
@@ -36,8 +35,7 @@ class Data:
         return np.column_stack([np.ones(len(self.y)), block_columns(self.blocks), columns(self.variables, terms)])
 
 
-@dataclass(frozen=True, slots=True)
-class Surface:
+class Surface(msgspec.Struct, frozen=True):
     """A surface with its terms; `fit` is the fit of the columns of `data.matrix(terms)`."""
 
     data: Data

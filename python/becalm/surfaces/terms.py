@@ -9,10 +9,10 @@ Public: ORDERS, Term, Frame.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from itertools import combinations
 
+import msgspec
 import numpy as np
 
 from becalm.stats.arrays import Floats, Ints
@@ -22,16 +22,14 @@ ORDERS = ("linear", "2fi", "quadratic", "cubic")
 """Names of the models; each has the terms of those before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
+class Term(msgspec.Struct, frozen=True):
     """A product of powers: `exponents`, one for each variable; `order`: the first model that has the term."""
 
     exponents: tuple[int, ...]
     order: str
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """The kinds of the factors: `choices` is the number of choices of each factor, 0 for one with a range."""
 
     choices: tuple[int, ...]

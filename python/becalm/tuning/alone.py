@@ -6,7 +6,7 @@ no effect. The cost of each is then measured by runs with that setting only.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from becalm.analysis import tune_attribution, tune_confirmation
 from becalm.methods.protocol import NO_SETTINGS

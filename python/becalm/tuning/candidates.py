@@ -7,7 +7,8 @@ functions of rows.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob, find
@@ -22,8 +23,7 @@ AT_BOOT = "set at boot: this host does not reboot during a study"
 """The reason for leaving out a setting of the next boot, when the host has no other reason."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchLimits:
+class SearchLimits(msgspec.Struct, frozen=True):
     """The limits of a search: `only` these knobs (empty: all), `without` those, dangerous ones by `consent`.
 
     `preserve_multicore`: leave out everything that keeps a program on fewer CPUs. `privileged`: whether the host may

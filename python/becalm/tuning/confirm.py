@@ -7,7 +7,8 @@ each costs a boot; they are examined singly only if they help. Generators of req
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.analysis import tune_confirmation
 from becalm.methods.protocol import NO_SETTINGS, Choice

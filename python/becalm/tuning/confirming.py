@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.analysis import tune_confirmation
 from becalm.methods.protocol import NO_SETTINGS, Ask, Sample
@@ -48,8 +50,7 @@ BOOT_LOOPS = 10
 """The largest number of loops with boots; they have twice as many runs, because boots are what costs time."""
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """The size of a confirmation: `loops` of `runs` runs of each arm; with `boots` each loop has boots of its own."""
 
     loops: int

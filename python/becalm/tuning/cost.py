@@ -7,11 +7,12 @@ follows from its rule has a forecast instead (`counts` in the table of methods).
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 from scipy.special import ndtri, stdtrit
 
 from becalm.methods import complete, trial_design
@@ -131,7 +132,7 @@ def _budget_worths(options: TuneOptions, noise: float, run_ns: float, each_ns: f
     confirm_runs = options.confirming(each_ns)
     worths = []
     for budget_ns in USUAL_NS:
-        limited = replace(options, budget_ns=budget_ns, least_runs=1)
+        limited = dataclasses.replace(options, budget_ns=budget_ns, least_runs=1)
         left_ns = budget_ns - _look(limited, run_ns) * run_ns
         if options.minimize == "time":
             worths.append(_time_worth(limited, noise, run_ns, each_ns, left_ns))

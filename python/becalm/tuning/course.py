@@ -7,7 +7,9 @@ has no access to a host or a store.
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace
 
 from becalm.methods.protocol import NO_SETTINGS
 from becalm.nouns.knob import knobs_by_name

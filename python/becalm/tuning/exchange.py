@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
+import msgspec
+
 from becalm.analysis import tune_confirmation
 from becalm.methods.protocol import Ask, Choice, Sample
 from becalm.nouns.finding import Finding
@@ -16,8 +18,7 @@ from becalm.results.tune import Trial
 from becalm.stats.arrays import Floats
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseRequest:
+class PhaseRequest(msgspec.Struct, frozen=True):
     """The next measurement, and its phase of the study. `floor`: whether to measure the built-in kernel, too.
 
     `within_ns`: after `fewest` loops a further one is measured only if it is expected to end within this time.
@@ -30,8 +31,7 @@ class PhaseRequest:
     fewest: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseResult:
+class PhaseResult(msgspec.Struct, frozen=True):
     """The results of a request.
 
     `samples`: by program, then by arm. `together`: by arm, for all programs together. `cpu`: CPU times of the first arm

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.errors import UsageError
 from becalm.nouns.domain import Domain, Range, Scale

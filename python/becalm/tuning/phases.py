@@ -8,11 +8,12 @@ resumed by running it again over the stored runs. The time of the first look con
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Generator, Iterable, Sequence
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.analysis import variance_source
 from becalm.methods import complete, trial_design
@@ -88,7 +89,7 @@ def tune_phases(
     left_ns = None if options.budget_ns is None else max(0.0, options.budget_ns - look.took_ns)
     if options.allowed.tried:
         tried = _worth_trying(options.allowed.tried, tuned)
-        options = replace(options, allowed=replace(options.allowed, tried=tried))
+        options = dataclasses.replace(options, allowed=replace(options.allowed, tried=tried))
         if not tried:
             return tuned
         tuned.choice = Choice(tried[0][1], f"The settings of {tried[0][0]} were tried.")

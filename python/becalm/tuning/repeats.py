@@ -9,8 +9,8 @@ hardly differ, these trials are enough, even if there is more time.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
+from msgspec.structs import replace
 from scipy.special import chdtri
 
 from becalm.methods import method as method_row

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+import msgspec
 import numpy as np
 
 from becalm.designs.assemble import assemble
@@ -37,8 +38,7 @@ ENOUGH = 0.2
 """The share of the possible gain that a good choice may miss."""
 
 
-@dataclass(frozen=True, slots=True)
-class Searching:
+class Searching(msgspec.Struct, frozen=True):
     """The searches of a run. `draw`: makes the model of a seed; `noise`: a share; `evaluations`: trials of each."""
 
     draw: Callable[[int], TimeModel]

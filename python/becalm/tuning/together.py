@@ -10,7 +10,8 @@ The smallest groups with an effect are reported.
 from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.analysis import tune_attribution, tune_confirmation
 from becalm.methods.protocol import NO_SETTINGS

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 
 from becalm.methods.protocol import Ask, Sample
@@ -40,8 +41,7 @@ class Cell:
     took_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class NumberedAsk:
+class NumberedAsk(msgspec.Struct, frozen=True):
     """An Ask with the number of its first loop, and the position of each arm's settings in the study.
 
     `programs`: the positions of the workloads that each arm runs.

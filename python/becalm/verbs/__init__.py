@@ -11,9 +11,10 @@ import importlib
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from becalm.errors import UsageError
 from becalm.nouns.result import Result
-from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.verbs.bisect import bisect as bisect
@@ -106,8 +107,7 @@ if TYPE_CHECKING:
     from becalm.verbs.watch_run import watch as watch
 
 
-@dataclass(frozen=True, slots=True)
-class StudyKind:
+class StudyKind(msgspec.Struct, frozen=True):
     """A kind of study that is stored.
 
     `conclude`: the function that makes a result of a Document. `read`: the function that reads a stored result; without
@@ -120,8 +120,7 @@ class StudyKind:
     pool: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(msgspec.Struct, frozen=True):
     """A verb: its line in the help, its public functions by module of this folder, and its kind of study.
 
     `name` and `what` are empty for functions without a command.

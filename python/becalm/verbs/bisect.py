@@ -7,11 +7,14 @@ result (`becalm.study.bisect_journal`), so that the same command continues after
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import which_machine
@@ -239,11 +242,13 @@ class _Search:
             return ()
 
         both = [
-            replace(self.workload, name=f"{self.workload.name} at {words.short(name)}", directory=str(tree))
+            dataclasses.replace(self.workload, name=f"{self.workload.name} at {words.short(name)}", directory=str(tree))
             for name, tree in (base, other)
         ]
         options = self.schedule.options(count)
-        session = replace(self.session, title=f"bisect: {words.short(commit)} against {words.short(base[0])}")
+        session = dataclasses.replace(
+            self.session, title=f"bisect: {words.short(commit)} against {words.short(base[0])}"
+        )
         study = session.study("compare", both, options)
         try:
             verdict = measure_interleaved(study, options, session, take)

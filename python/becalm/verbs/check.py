@@ -6,8 +6,9 @@ It uses `compare` and `compare_stored`: each benchmark is a study of its own, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Unpack, cast
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.nouns.metric import Response, Work
@@ -63,8 +64,7 @@ class CheckKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramK
     schedule: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Pair:
+class _Pair(msgspec.Struct, frozen=True):
     """A benchmark before and after a change."""
 
     name: str

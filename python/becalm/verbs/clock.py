@@ -8,9 +8,10 @@ from __future__ import annotations
 import io
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from becalm import hosts
 from becalm.analysis import clock_choice, clock_comparison

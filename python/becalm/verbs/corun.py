@@ -6,11 +6,13 @@ which `becalm place last` refers.
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from becalm.analysis.corun import COUNTERS, chips_of, co_run_profile, threads_of
 from becalm.errors import Interrupted, MachineError, RefusedError, UsageError, WorkloadError
@@ -93,7 +95,7 @@ def corun(
         room = min(len(apart), options.together or len(apart))
         cpu, *others = apart[:room]
         names = tuple(workload.name for workload in workloads)
-        options = replace(
+        options = dataclasses.replace(
             options, names=names, chips=chips, cpu=cpu, alongside_cpus=tuple(others), threads=threads, sibling=sibling
         )
         some = cells(len(workloads), room, threads=sibling is not None)
@@ -170,7 +172,7 @@ def _named(workloads: Iterable[Workload]) -> list[Workload]:
     for workload in workloads:
         seen[workload.name] = seen.get(workload.name, 0) + 1
         again = seen[workload.name]
-        result.append(workload if again == 1 else replace(workload, name=f"{workload.name}#{again}"))
+        result.append(workload if again == 1 else dataclasses.replace(workload, name=f"{workload.name}#{again}"))
     return result
 
 
@@ -179,11 +181,13 @@ def _alongside(
 ) -> list[Workload]:
     """Return the workload of each cell: its program, with each neighbour on a CPU of its own."""
     plain = [
-        replace(workload, prepare=None, setup=None, cleanup=None, cold=False, metrics=(), output=Output.DISCARD)
+        dataclasses.replace(
+            workload, prepare=None, setup=None, cleanup=None, cold=False, metrics=(), output=Output.DISCARD
+        )
         for workload in workloads
     ]
     return [
-        replace(
+        dataclasses.replace(
             workloads[cell.program],
             alongside=tuple(
                 Neighbour(plain[other], None if cpu is None else str(cpu))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 import importlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
+
+import msgspec
+from msgspec import structs
 
 from becalm.errors import UsageError, install
 from becalm.nouns.finding import Interval
@@ -73,13 +75,13 @@ def data_frame(result: Result, what: str | None = None, *, store: str | None = N
 
 def _lists(result: object) -> dict[str, Sequence[Any]]:
     """Return the lists of values in a result by their fields' names. Raises UsageError for anything but a result."""
-    if not dataclasses.is_dataclass(result) or isinstance(result, type):
+    if not isinstance(result, msgspec.Struct):
         raise UsageError(f"Columns are made of what a verb of becalm gave, not of {type(result).__name__}.")
-    values = {field.name: getattr(result, field.name) for field in dataclasses.fields(result)}
+    values = structs.asdict(result)
     return {
         name: rows
         for name, rows in values.items()
-        if isinstance(rows, tuple) and all(dataclasses.is_dataclass(row) for row in rows) and _of_values(result, name)
+        if isinstance(rows, tuple) and all(isinstance(row, msgspec.Struct) for row in rows) and _of_values(result, name)
     }
 
 
@@ -87,20 +89,20 @@ def _of_values(result: object, name: str) -> bool:
     """Return whether a field holds values, by its rows, or by its annotation where it has none."""
     if getattr(result, name):
         return True
-    text = str(next(field.type for field in dataclasses.fields(result) if field.name == name))  # type: ignore[arg-type]
+    text = str(type(result).__annotations__[name])
     return bool(re.match(r"tuple\[[A-Z]", text))
 
 
 def _fields(rows: Sequence[Any]) -> Columns:
     """Return a column for each field of rows; an interval has columns for its value and its ends."""
     result: dict[str, list[Any]] = {}
-    for field in dataclasses.fields(rows[0]) if rows else ():
-        values = [getattr(row, field.name) for row in rows]
+    for field in rows[0].__struct_fields__ if rows else ():
+        values = [getattr(row, field) for row in rows]
         if any(isinstance(value, Interval) for value in values):
-            for end, name in (("value", field.name), ("low", f"{field.name}_low"), ("high", f"{field.name}_high")):
+            for end, name in (("value", field), ("low", f"{field}_low"), ("high", f"{field}_high")):
                 result[name] = [getattr(value, end, None) for value in values]
         else:
-            result[field.name] = [_plain(value) for value in values]
+            result[field] = [_plain(value) for value in values]
     return result
 
 

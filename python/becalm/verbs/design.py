@@ -6,11 +6,11 @@ It needs no machine: designs are in `becalm.designs`, surfaces in `becalm.surfac
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.analysis.design_fit import fit
 from becalm.designs.assemble import assemble

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.analysis.design_fit import fit
 from becalm.analysis.design_response import response_fit

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import groupby
 from statistics import fmean
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.errors import UsageError
 from becalm.load.background_load import Observed, busy, observed, planned_reference, pooled
@@ -41,8 +43,7 @@ SHORTEST_NS = 100_000_000
 """The shortest interval of an observation, ns: the kernel counts busy time in steps of 10 ms."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Seen:
+class _Seen(msgspec.Struct, frozen=True):
     """The observations of one program on one machine, and those of unloaded runs where a plan names them.
 
     `plans`: the kinds of load that each study's plan drew; empty sets without a plan.

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from becalm.analysis.history import timeline
 from becalm.analysis.history_table import RecordedSession, SessionBenchmark
@@ -110,8 +111,7 @@ def history(
     return words.alarmed(result) if fail_on_change else result
 
 
-@dataclass(frozen=True, slots=True)
-class _Session:
+class _Session(msgspec.Struct, frozen=True):
     """A session of the store: as cached (`recorded`), or as stored (`stored`, `options`)."""
 
     number: int

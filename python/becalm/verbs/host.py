@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from becalm import hosts
 from becalm._version import VERSION
@@ -11,8 +11,7 @@ from becalm.hosts import Ability, Access, aliases
 from becalm.hosts.aliases import NamedMachine
 
 
-@dataclass(frozen=True, slots=True)
-class HostCheck:
+class HostCheck(msgspec.Struct, frozen=True):
     """The answer of a machine. `user`: the user who runs programs there; `settings`: the number that can be set."""
 
     host: str

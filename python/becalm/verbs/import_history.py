@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.errors import BecalmError, UsageError
 from becalm.nouns.options.record import RecordOptions
@@ -15,8 +17,7 @@ from becalm.report.formats.origin import Dates
 from becalm.study.repository import Repository
 
 
-@dataclass(frozen=True, slots=True)
-class HistoryPlace:
+class HistoryPlace(msgspec.Struct, frozen=True):
     """The place of imported results in a history, as far as the user names it; the rest comes from the files.
 
     `project`: its name. `commit`: what was measured, by any name that git knows in the repository, or verbatim.

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from becalm.paths import resolve_store
-from becalm.values import dataclass
 
 if TYPE_CHECKING:
     from becalm.nouns.study import StoredStudy
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from becalm.wording.outcome import StudyOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(msgspec.Struct, frozen=True):
     """The studies of a store, newest first, and what was recovered from killed becalms.
 
     `outcomes`: the outcomes of the studies by number, where requested.
@@ -29,7 +28,7 @@ class Listing:
     store: str
     studies: tuple[StoredStudy, ...]
     recovered: tuple[Recovered, ...]
-    outcomes: Mapping[int, StudyOutcome] = field(default_factory=dict)
+    outcomes: Mapping[int, StudyOutcome] = msgspec.field(default_factory=dict)
 
 
 def list_studies(

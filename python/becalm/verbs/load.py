@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Unpack
+
+from msgspec.structs import replace
 
 from becalm import hosts, system_clock
 from becalm.errors import MachineError, UsageError

@@ -8,10 +8,12 @@ levels of its step r; warm-ups have negative rounds. `becalm explain` analyses s
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypedDict, Unpack
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
 from becalm import system_clock
 from becalm.analysis.diagnostics import failure_numbers
@@ -46,16 +48,14 @@ MOST_OVER = 256 << 20
 """The largest amount of memory above the limit, bytes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class Room(msgspec.Struct, frozen=True):
     """The load that a machine permits: factors for a plan, and the reasons why others are missing, by name."""
 
     factors: tuple[LoadFactor, ...]
     excluded: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Campaign:
+class Campaign(msgspec.Struct, frozen=True):
     """A completed campaign. `loads`: what each step's load really did, by round; `excluded`: loads left out."""
 
     study: int
@@ -106,7 +106,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **keywords: Unpack[
         study = session.study("explain", [workload], options)
         rng = np.random.default_rng(study.seed)
         drawn = design(capacity.factors, options.steps, rng, options.disk)
-        study = opened.fitted(replace(study, options=replace(options, design=drawn.planned).to_json()))
+        study = opened.fitted(structs.replace(study, options=replace(options, design=drawn.planned).to_json()))
         count = len(drawn.steps)
         log, loads, really = RunLog(), [step.demand for step in drawn.steps], dict[int, LoadResult]()
 

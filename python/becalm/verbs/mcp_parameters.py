@@ -7,8 +7,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from becalm.errors import UsageError
-from becalm.values import dataclass
 
 Arguments = Mapping[str, Any]
 
@@ -28,8 +29,7 @@ SCHEMAS: dict[str, dict[str, Any]] = {
 """The JSON Schema of each type of parameter."""
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(msgspec.Struct, frozen=True):
     """A parameter of a tool. `type`: a name in SCHEMAS; `choices`: the only accepted texts, empty for any."""
 
     name: str

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any
 
+import msgspec
+
 from becalm.errors import BecalmError, MachineError, RefusedError, UsageError
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.knob import Knob
 from becalm.nouns.options.mcp import Consent
 from becalm.nouns.settings import Settings
@@ -18,7 +20,6 @@ from becalm.profiles import Profile
 from becalm.results.mcp import ToolAnswer
 from becalm.results.progress import ProgressListener
 from becalm.study.settings_profile import find_profile
-from becalm.values import dataclass
 from becalm.verbs.check import check
 from becalm.verbs.compare import compare
 from becalm.verbs.doctor import doctor
@@ -32,8 +33,7 @@ from becalm.verbs.tune import tune, tune_cost
 from becalm.wording import mcp as words
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(msgspec.Struct, frozen=True):
     """A tool. `consent`: what the user must permit; `alone`: whether it measures or changes something, so that only one
     call may run at a time; `changes`: whether it may change settings."""
 
@@ -173,18 +173,18 @@ def _apply(box: Toolbox, arguments: dict[str, Any], listener: ProgressListener) 
         dangerous = box.session.dangerous
         plan = apply(profile, dry_run=True, boot=boot, dangerous=dangerous, listener=listener, **box.place)
         names = list(dict.fromkeys(change.knob for change in plan.changes if change.changes))
-        return ToolAnswer(words.would_apply(names), asdict(plan))
+        return ToolAnswer(words.would_apply(names), plain_dict(plan))
     rows = box.rows()
     if boot:
         box.require(Consent.BOOT, "prepare settings for the next start of the machine")
         armed = box.arm(profile)
-        return ToolAnswer(armed.sentence, asdict(armed))
+        return ToolAnswer(armed.sentence, plain_dict(armed))
     _refuse_of_programs(profile, rows)
     box.require(Consent.LIVE, "change settings of the machine")
     box.permit(profile.settings, rows)
     done = box.hold(profile)
     names = list(dict.fromkeys(change.knob for change in done.changes if change.changes))
-    return ToolAnswer(words.applied(names, len(done.skipped)), asdict(done))
+    return ToolAnswer(words.applied(names, len(done.skipped)), plain_dict(done))
 
 
 def _refuse_of_programs(profile: Profile, rows: Mapping[str, Knob]) -> None:
@@ -205,7 +205,7 @@ def _status(box: Toolbox, arguments: dict[str, Any], listener: ProgressListener)
     except UsageError as error:
         # A simulated machine has no settings to apply.
         return ToolAnswer(f"{error} {words.budget_left(box.left_ns)}", permitted)
-    return ToolAnswer(f"{machine.sentence} {words.budget_left(box.left_ns)}", {**permitted, **asdict(machine)})
+    return ToolAnswer(f"{machine.sentence} {words.budget_left(box.left_ns)}", {**permitted, **plain_dict(machine)})
 
 
 # --- what was measured ----------------------------------------------------------------------------------------------

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from becalm import hosts
 from becalm.errors import MachineError, RefusedError, UsageError, WorkloadError
@@ -86,7 +88,7 @@ def account_command(
         moving = Moving(machine, binder, request, recording, length_ns, seed)
         if LAST * length_ns < 2e9 * moving.earliest_s:
             raise UsageError(wording.too_short(length_ns, round(2e9 * moving.earliest_s / LAST)))
-        programs = [replace(workload, name=arm) for arm in ARMS]
+        programs = [dataclasses.replace(workload, name=arm) for arm in ARMS]
         store_option: dict[str, Any] = {} if store is None else {"store": store}
         compare(programs, runs=moves, host=moving, listener=listener, **store_option)
         arms = [{run.run.round: _row(run) for run in moving.runs() if run.run.workload == arm} for arm in range(3)]

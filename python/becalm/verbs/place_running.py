@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm import hosts, system_clock
 from becalm._version import SCHEMA, VERSION
@@ -30,8 +32,7 @@ Chosen = dict[str, tuple[Process, ...]]
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class RunningPlacement:
+class RunningPlacement(msgspec.Struct, frozen=True):
     """An applied placement: the advice, CPUs by program, the number of processes, remarks, and a sentence."""
 
     advice: PlacementAdvice

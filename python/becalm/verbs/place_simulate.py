@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from becalm.errors import UsageError, install
 from becalm.placement import BUDGET_S, model, trials, validation

@@ -5,12 +5,14 @@ A page is written again only when its study has changed, by the stamps of the st
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import shlex
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from becalm.errors import BecalmError, StoreError
 from becalm.nouns.study import StoredStudy
@@ -186,7 +188,7 @@ def _without_values(document: Document) -> Document:
     """Return a study whose programs have no values of environment variables, which may be secrets."""
 
     def covered(workload: Workload) -> Workload:
-        return replace(workload, environment=tuple((name, "…") for name, _ in workload.environment))
+        return dataclasses.replace(workload, environment=tuple((name, "…") for name, _ in workload.environment))
 
     workloads = tuple(map(covered, document.study.workloads))
     return replace(document, study=replace(document.study, workloads=workloads))

@@ -7,11 +7,12 @@ being recorded. `becalm.verbs.history` reads the sessions.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypedDict, Unpack
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.errors import MachineError, UsageError
 from becalm.nouns.metric import Response
@@ -97,7 +98,7 @@ def benchmarks(
                 f"{counted(len(own), 'benchmark')} but {counted(len(place.names), 'name')} given. "
                 "Give each benchmark one --name."
             )
-        own = [replace(workload, name=name) for workload, name in zip(own, place.names, strict=True)]
+        own = [dataclasses.replace(workload, name=name) for workload, name in zip(own, place.names, strict=True)]
     workloads = [*own, *references]
     _told_apart(workloads)
     return workloads, tuple(workload.name for workload in references)
@@ -141,7 +142,7 @@ def conclude(document: Document) -> Verdict:
 def located(options: RecordOptions, place: HistoryPlaceOptions, references: tuple[str, ...]) -> RecordOptions:
     """Return the options with the place in history: arguments, and the rest from git. Raises UsageError,
     MachineError."""
-    record_options = replace(
+    record_options = dataclasses.replace(
         options,
         project=place.project or "",
         commit=place.commit or "",
@@ -170,7 +171,7 @@ def located(options: RecordOptions, place: HistoryPlaceOptions, references: tupl
     else:
         commit = repository.commit(place.commit or "HEAD")
     here = repository.name_of("HEAD") == commit.name
-    return replace(
+    return dataclasses.replace(
         record_options,
         project=record_options.project or repository.top.name,
         commit=commit.name,

@@ -8,13 +8,15 @@ range that was interrupted or has grown.
 
 from __future__ import annotations
 
+import dataclasses
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
+import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import which_machine
@@ -71,7 +73,7 @@ def record_commits(programs: Sequence[Text] | str, commits: str, **keywords: Unp
     if place.commit is not None or place.name_baseline is not None or program.get("directory") is not None:
         raise UsageError("--commit, --name-baseline and --directory are for one session. Leave them out of a range.")
     repository = Repository.of(place.repository)
-    place = replace(place, project=place.project or repository.top.name, repository=str(repository.top))
+    place = dataclasses.replace(place, project=place.project or repository.top.name, repository=str(repository.top))
     names = repository.listed(chosen.commits, first_parents=not chosen.all_parents)
     texts = [programs] if isinstance(programs, str) else list(programs)
     sessions = _CommitSessions(
@@ -89,8 +91,7 @@ def record_commits(programs: Sequence[Text] | str, commits: str, **keywords: Unp
     return replace(recorded, sentence=wording.recorded_range(recorded))
 
 
-@dataclass(frozen=True, slots=True)
-class _CommitSessions:
+class _CommitSessions(msgspec.Struct, frozen=True):
     """The options common to all commits of a range."""
 
     texts: Sequence[Text]
@@ -123,9 +124,11 @@ class _CommitSessions:
         around = replace(ProgramOptions.of(self.session.user, program), base=tree)
         workloads, references = benchmarks(self.texts, self.place, around, self.response)
         # The path of the working tree differs each time, and is no part of a benchmark.
-        workloads = [replace(workload, name=workload.name.replace(f"{tree}/", "")) for workload in workloads]
-        here = located(self.options, replace(self.place, commit=commit), references)
-        return record_session(workloads, replace(here, changed=False), self.session)
+        workloads = [
+            dataclasses.replace(workload, name=workload.name.replace(f"{tree}/", "")) for workload in workloads
+        ]
+        here = located(self.options, dataclasses.replace(self.place, commit=commit), references)
+        return record_session(workloads, dataclasses.replace(here, changed=False), self.session)
 
     def result(self, commit: str, study: int | None, *, known: bool = False, reason: str = "") -> RecordedCommit:
         """Return the outcome of a commit."""

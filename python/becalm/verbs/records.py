@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.errors import BecalmError, UnfinishedError, UsageError
 from becalm.files.text import STANDARD_INPUT, read_text
@@ -32,8 +34,7 @@ from becalm.verbs.import_history import HistoryPlace, in_history
 from becalm.verbs.record import conclude as conclude_session
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Shown(Result):
+class Shown(Result, frozen=True):
     """A stored study with its result."""
 
     document: Document
@@ -185,8 +186,7 @@ DRAWN = 3
 """The number of studies of one import that are drawn as a check."""
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(msgspec.Struct, frozen=True):
     """The result of an import. `studies`: their numbers, in its order; `known`: those of them that were stored before.
 
     `left_out`: entries of the file that are no values, by the reason. `project`: the one whose sessions they are; empty
@@ -305,8 +305,7 @@ def _wrong(document: Document, *, drawn: bool = True) -> str:
     return ""
 
 
-@dataclass(frozen=True, slots=True)
-class ImportedLoad:
+class ImportedLoad(msgspec.Struct, frozen=True):
     """The load that runs of a study got from a record of sysstat: `covered` of its `runs` have one now.
 
     `machine`: where it was recorded; `left_out`: a sentence on each kind of entry in the file that was not used.

@@ -7,7 +7,6 @@ show`), `compare_regions` compares old files with new ones (`becalm compare --re
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from becalm.analysis.regions_lengths import Lengths, gather
 from becalm.errors import UnfinishedError, UsageError
 from becalm.files import region_codec as codec
 from becalm.files.text import NotTextError, open_bytes
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.study import Study
 from becalm.report.document import Document
@@ -69,14 +69,14 @@ def import_known(
     path = Path(path)
     header, damage = _scanned(path)
     timer = _timer(header, t_diff)
-    options: dict[str, Any] = {"t_diff": None if timer is None else asdict(timer), "damage": asdict(damage)}
+    options: dict[str, Any] = {"t_diff": None if timer is None else plain_dict(timer), "damage": plain_dict(damage)}
     if timer is None and (limits := timer_limits.load_limits()):
         elsewhere = _elsewhere(header) and set(limits) == {"local"}
         options |= {"elsewhere": True} if elsewhere else {"kept_hz": list(limits.values())[-1].hz}
     if alongside is not None:
         load = stored(alongside, store)
         options["alongside"] = load.number
-        options["causes"] = [asdict(cause) for cause in _causes(path, load, timer)]
+        options["causes"] = [plain_dict(cause) for cause in _causes(path, load, timer)]
     with Store.open(store) as opened, opened.together():
         study = Study(KIND, (), options=options, host="file", title=path.name)
         known = KnownContent(opened).regions(study, header.unix_ns, lambda: _pieces(path))

@@ -10,7 +10,8 @@ import os
 import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm import hosts
 from becalm.errors import MachineError, RefusedError, UsageError

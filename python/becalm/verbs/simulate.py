@@ -11,9 +11,10 @@ import json
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from becalm import hosts
 from becalm.errors import UsageError

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm import hosts, system_clock
 from becalm.analysis.simulate_calibration import SimulatedTime, adjust_r_squared, fit, r_squared

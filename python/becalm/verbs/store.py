@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from becalm.results.store import StoreBackup, StoreHealth, StoreRepair
 from becalm.store import copies, health

@@ -7,12 +7,13 @@ explains its workloads); its settings are those of the tunings.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.analysis.suite_runs import cells, ratings
 from becalm.errors import UnfinishedError, UsageError
@@ -83,7 +84,7 @@ def suite(file: str, **keywords: Unpack[SuiteKeywords]) -> Ratings:
         fitted = opened.fitted(asked_for)
         number = options.copies or suite_file.copies or _processors(opened.host, fitted) if rates else None
         workloads = _workloads(suite_file, names, number)
-        options = replace(
+        options = dataclasses.replace(
             options,
             suite=suite_file.name,
             tunings=names,
@@ -193,7 +194,7 @@ def _workloads(suite: Suite, names: Sequence[str], copies: int | None) -> list[W
         workload = _chosen(suite.programs[cell.program], name)
         mark = f" ({name}, {counted(number)})" if cell.together else f" ({name})"
         shown = workload.name + (mark if cell.together or len(names) > 1 else "")
-        workloads.append(replace(workload, name=shown, copies=number if cell.together else 1))
+        workloads.append(dataclasses.replace(workload, name=shown, copies=number if cell.together else 1))
     return workloads
 
 

@@ -11,9 +11,10 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
+
+from msgspec.structs import replace
 
 from becalm import hosts, system_clock
 from becalm.errors import UsageError, WorkloadError

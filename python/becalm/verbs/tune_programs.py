@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Unpack
+
+from msgspec.structs import replace
 
 from becalm.analysis.tune_table import Measurement, choose_among
 from becalm.errors import UsageError

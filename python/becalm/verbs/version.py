@@ -13,7 +13,7 @@ from pathlib import Path
 from becalm._version import VERSION
 from becalm.hosts.own_programs import OwnProgram, own_programs
 
-LIBRARIES = ("click", "rich", "numpy", "scipy", "jinja2", "matplotlib", "cloudpickle")
+LIBRARIES = ("click", "rich", "msgspec", "numpy", "scipy", "jinja2", "matplotlib", "cloudpickle")
 
 EXTRAS = {
     "postgresql": ("psycopg",),

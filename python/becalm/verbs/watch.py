@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm import hosts, system_clock
 from becalm.errors import UsageError
@@ -26,8 +28,7 @@ CONSUMERS = 5
 """The number of programs with the most CPU time that are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Watching:
+class Watching(msgspec.Struct, frozen=True):
     """The options of watching. `interval`: seconds or text ("500ms"); `count`: end after this number of intervals.
 
     `user`: the user as whom the agent reads; another user's I/O is visible to root only.
@@ -38,7 +39,7 @@ class Watching:
     host: str | Host = "local"
     sudo: bool = False
     root: str | None = None
-    ending: threading.Event = field(default_factory=threading.Event)
+    ending: threading.Event = msgspec.field(default_factory=threading.Event)
     connected: Callable[[Host], None] = lambda host: None
     """A callback for the host once it answers, so that its `stop` can be called."""
     warned: Callable[[str], None] = lambda sentence: None

@@ -6,10 +6,12 @@ the report is computed from the stored data, so that `show` gives the same.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
+
+from msgspec.structs import replace
 
 from becalm.errors import Interrupted, UnfinishedError, UsageError
 from becalm.hosts import Event, LoadDetail, Loads
@@ -61,7 +63,7 @@ def watch(command: str | Iterable[str] | Workload, **keywords: Unpack[WatchKeywo
     workload = Workload.of(command, **program)
     reference = WatchReference.of(keywords).reference
     if reference is not None:
-        options = replace(options, unloaded=_unloaded(reference, workload, session))
+        options = dataclasses.replace(options, unloaded=_unloaded(reference, workload, session))
     study = session.study("watch", [workload], options)
     with open_session(session, "becalm watch") as opened:
         log, loads, series, others = RunLog(), list[Load](), list[Series](), list[Others]()
@@ -128,7 +130,7 @@ def _reference(stored: Mapping[str, Any] | None, run: Run) -> Times | None:
         return None
     if set(stored) == {"wall_ns"}:
         return plain_reference(int(stored["wall_ns"]), run)
-    known = set(Times.__dataclass_fields__)
+    known = set(Times.__struct_fields__)
     return Times(**{name: value for name, value in stored.items() if name in known})
 
 

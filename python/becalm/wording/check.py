@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.results.check import Checked, CheckResult
 from becalm.results.compare import Difference, Gate, Summary

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.results.clock import ClockReport, TimerCell
 from becalm.wording.clock import share
@@ -34,8 +35,7 @@ HINTS = (
 """Phrases in reasons that call for a hint, with the hint."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(msgspec.Struct, frozen=True):
     """The reason why a cell has no figure.
 
     `figure`: "t_min", "t_diff", or empty for a timer, a flush or a cell that was left out. `cell`: None for what was

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar, cast
+
+import msgspec
+from msgspec import structs
+from msgspec.structs import replace
 
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Metric
@@ -357,11 +360,11 @@ def _names_of(finding: Finding) -> tuple[str, ...]:
 
 
 def _reworded(value: Any, reword: Callable[[str], str]) -> Any:
-    """Return a value with its texts reworded, through dataclasses, tuples and mappings."""
+    """Return a value with its texts reworded, through frozen values, tuples and mappings."""
     if isinstance(value, str):
         return reword(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        old = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
+    if isinstance(value, msgspec.Struct):
+        old = structs.asdict(value)
         new = {name: _reworded(item, reword) for name, item in old.items()}
         return value if all(new[name] is old[name] for name in old) else replace(value, **new)
     if type(value) is tuple:

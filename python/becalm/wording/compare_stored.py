@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from functools import partial
+
+from msgspec.structs import replace
 
 from becalm.results.compare import Difference, Gate
 from becalm.results.compare_stored import BenchmarkDifference, GeometricMean, StoredComparison

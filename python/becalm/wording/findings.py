@@ -13,8 +13,9 @@ import importlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import msgspec
+
 from becalm.nouns.finding import Finding
-from becalm.values import dataclass
 
 Numbers = Mapping[str, Any]
 
@@ -53,8 +54,7 @@ _SOURCE = ("cpu_share", "cpu_share_low", "cpu_share_high", "spread", "floor", "r
 """Numbers of the findings on the source of variance (`analysis.variance_source`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class FindingRow:
+class FindingRow(msgspec.Struct, frozen=True):
     """A kind of finding. `sentence`: a function of the program's name and the numbers; `meaning`, `numbers`: for the
     documentation."""
 

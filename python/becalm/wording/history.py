@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from becalm.nouns.options.record import RecordOptions
 from becalm.results.compare import Verdict

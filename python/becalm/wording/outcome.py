@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from becalm.results.compare import Stopped
-from becalm.values import dataclass
 from becalm.wording.metric import quantity
 from becalm.wording.numbers import duration, percent
 from becalm.wording.printable import one_line
@@ -19,8 +20,7 @@ _STATES = {str(Stopped.INTERRUPTED): INTERRUPTED, str(Stopped.FAILED): FAILED}
 _GATES = {"within": "within the limit", "above": "over the limit", "undecided": "limit undecided"}
 
 
-@dataclass(frozen=True, slots=True)
-class StudyOutcome:
+class StudyOutcome(msgspec.Struct, frozen=True):
     """The outcome of a study: how it ended (`state`, empty if unknown), and its answer (`result`, empty for none)."""
 
     state: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from becalm.results.regions_overview import RegionOverview, RegionSpread
 from becalm.wording.compare import counted, whole

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.nouns.metric import Better
 from becalm.results.tune_table import ConfigurationChoice, ConfigurationResult, factors

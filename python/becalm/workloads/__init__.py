@@ -18,15 +18,16 @@ import shutil
 from collections.abc import Callable, Iterable, Sequence
 from typing import Unpack, cast
 
+import msgspec
+from msgspec import structs
+
 from becalm.errors import UsageError
 from becalm.nouns.signature import takes
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
-from becalm.values import dataclass
 from becalm.workloads.program_options import ProgramOptions
 
 
-@dataclass(frozen=True, slots=True)
-class SourceRow:
+class SourceRow(msgspec.Struct, frozen=True):
     """A kind of source: the prefix of its texts, its opener, a description, and a text as an example.
 
     `alone`: whether a text describes exactly one program, without running anything.
@@ -167,7 +168,7 @@ def open(
     to list its benchmarks if becalm runs as root. Raises UsageError for a text without programs, WorkloadError for a
     program that cannot list its benchmarks.
     """
-    program_options = dataclasses.replace(ProgramOptions.of(user, _with_neighbours(program)), whole=True)
+    program_options = structs.replace(ProgramOptions.of(user, _with_neighbours(program)), whole=True)
     return gather([texts] if isinstance(texts, str) else texts, program_options)
 
 

@@ -12,8 +12,10 @@ import json
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
@@ -37,8 +39,7 @@ SCRIPT = (
 _LINE = re.compile(r"^(.+): bench(?:mark)?$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Bench:
+class Bench(msgspec.Struct, frozen=True):
     """A benchmark: its program, and its name in the program."""
 
     program: Path

@@ -10,8 +10,9 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric

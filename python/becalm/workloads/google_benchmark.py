@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 import os
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from becalm.errors import UsageError, WorkloadError
 from becalm.nouns.metric import metric
@@ -26,8 +27,7 @@ TIME_S = 0.2
 _UNITS = ("ns", "us", "ms", "s")
 
 
-@dataclass(frozen=True, slots=True)
-class GoogleBenchmark:
+class GoogleBenchmark(msgspec.Struct, frozen=True):
     """A benchmark of a program: its full name with arguments, and the unit in which it prints times."""
 
     name: str

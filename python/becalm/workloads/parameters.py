@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from decimal import Decimal
 from typing import Any
+
+from msgspec.structs import replace
 
 from becalm.errors import UsageError
 from becalm.nouns.workload import HOOKS, Neighbour, ProgramKeywords, Workload, shell_of, split
@@ -76,7 +78,7 @@ def around(program: Workload, keywords: Mapping[str, Any]) -> Workload:
             hooks[hook] = split(filled(text, program), shell=shell)
         elif text is not None:
             hooks[hook] = split([filled(word, program) for word in text], shell=shell)
-    return replace(
+    return dataclasses.replace(
         program,
         **hooks,
         input=None if program.input is None else filled(program.input, program),
@@ -91,7 +93,9 @@ def _near(neighbour: Neighbour, program: Workload) -> Neighbour:
     argv = tuple(filled(word, program) for word in work.argv)
     environment = tuple((name, filled(value, program)) for name, value in work.environment)
     directory = None if work.directory is None else filled(work.directory, program)
-    named = replace(work, argv=argv, name=filled(work.name, program), environment=environment, directory=directory)
+    named = dataclasses.replace(
+        work, argv=argv, name=filled(work.name, program), environment=environment, directory=directory
+    )
     return replace(neighbour, workload=named)
 
 
@@ -134,8 +138,10 @@ def expand(
             program = Workload.of(text, shell=shell) if make is None else make(text)
             if unseen:
                 own = ", ".join(f"{name}={chosen[name]}" for name in unseen)
-                program = replace(program, name=f"{program.name} ({own})")
-            workloads.append(replace(program, parameters=tuple(sorted((dict(program.parameters) | chosen).items()))))
+                program = dataclasses.replace(program, name=f"{program.name} ({own})")
+            workloads.append(
+                dataclasses.replace(program, parameters=tuple(sorted((dict(program.parameters) | chosen).items())))
+            )
     if len(workloads) > MOST:
         raise UsageError(f"These parameters make {len(workloads)} programs; {MOST} are the most.")
     return workloads

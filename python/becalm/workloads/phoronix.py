@@ -16,9 +16,10 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.nouns.workload import Workload
@@ -33,8 +34,7 @@ SYSTEM = Path("/var/lib/phoronix-test-suite")
 """The suite's directory if it runs as root; its configuration is then in /etc."""
 
 
-@dataclass(frozen=True, slots=True)
-class Installation:
+class Installation(msgspec.Struct, frozen=True):
     """The suite's directories: installed tests and profiles, each in a directory per repository (pts, local)."""
 
     tests: Path

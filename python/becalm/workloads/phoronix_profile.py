@@ -14,9 +14,10 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
+
+import msgspec
 
 from becalm.errors import UsageError
 
@@ -24,8 +25,7 @@ ALL = "all"
 """The word that picks every entry of every menu."""
 
 
-@dataclass(frozen=True, slots=True)
-class PhoronixOption:
+class PhoronixOption(msgspec.Struct, frozen=True):
     """An option of a test. `entries`: pairs of name and value; `free`: whether the user may give another value."""
 
     identifier: str
@@ -49,8 +49,7 @@ _CHECKS: dict[str, Callable[[str], bool]] = {
 """Functions that filter the entries of an option by whether their value exists on the machine, by identifier."""
 
 
-@dataclass(frozen=True, slots=True)
-class PhoronixMachine:
+class PhoronixMachine(msgspec.Struct, frozen=True):
     """The properties of a machine that menus depend on: CPUs, physical cores, memory in MiB."""
 
     cpus: int
@@ -82,8 +81,7 @@ Choice = tuple[PhoronixOption, str, str]
 """An option, the name of the picked entry, and its part of the command line."""
 
 
-@dataclass(frozen=True, slots=True)
-class PhoronixProfile:
+class PhoronixProfile(msgspec.Struct, frozen=True):
     """A test profile: its own definition first, then those that it extends."""
 
     identifier: str

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.nouns.metric import Response
 from becalm.nouns.option import refuse_unknown
 from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, program_fields, shell_of
-from becalm.values import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramOptions:
+class ProgramOptions(msgspec.Struct, frozen=True):
     """Options for the programs of a source.
 
     `options`: fields of a Workload. `shell`: the command of the shell that runs commands, empty for none. `base`: the
@@ -26,8 +27,8 @@ class ProgramOptions:
     shell: tuple[str, ...] = ()
     python: str | None = None
     user: str | None = None
-    base: Path = field(default_factory=Path.cwd)
-    options: Mapping[str, Any] = field(default_factory=dict)
+    base: Path = msgspec.field(default_factory=Path.cwd)
+    options: Mapping[str, Any] = msgspec.field(default_factory=dict)
     whole: bool = False
 
     @classmethod
@@ -57,4 +58,4 @@ class ProgramOptions:
         options = {**own, **self.options}
         joined = {**(environment or {}), **dict(self.options.get("environment") or {})}
         options["environment"] = tuple(sorted(joined.items()))
-        return replace(Workload.of(list(argv)), **options)
+        return dataclasses.replace(Workload.of(list(argv)), **options)

@@ -12,9 +12,10 @@ import json
 import math
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from becalm import system_clock
 from becalm.errors import UsageError, WorkloadError
@@ -42,16 +43,14 @@ TIME = '"values": *\\[([0-9.eE+-]+)\\],unit=s,name=time of a loop'
 _QUIET = ("--worker", "--quiet", "--values=1", "--warmups=0")
 
 
-@dataclass(frozen=True, slots=True)
-class PyperfBenchmark:
+class PyperfBenchmark(msgspec.Struct, frozen=True):
     """A benchmark of a script: its name and its number, the worker task of pyperf."""
 
     name: str
     task: int
 
 
-@dataclass(frozen=True, slots=True)
-class Script:
+class Script(msgspec.Struct, frozen=True):
     """A pyperf script, the interpreter that runs it, and the options of its programs."""
 
     path: Path

@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
+
+import msgspec
 
 from becalm.errors import UsageError, WorkloadError
 from becalm.workloads.program_options import ProgramOptions
@@ -35,8 +36,7 @@ MARK = "BECALM_ASKS"
 itself forever."""
 
 
-@dataclass(frozen=True, slots=True)
-class Account:
+class Account(msgspec.Struct, frozen=True):
     """The user who runs a script."""
 
     name: str
@@ -45,8 +45,7 @@ class Account:
     home: str
 
 
-@dataclass(frozen=True, slots=True)
-class ScriptEnd:
+class ScriptEnd(msgspec.Struct, frozen=True):
     """The end of a script: its exit code (negative: the signal) and its output."""
 
     status: int

@@ -14,9 +14,11 @@ import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec import structs
 
 from becalm.errors import UsageError
 from becalm.files.tables import check_keys, read_toml
@@ -27,8 +29,7 @@ from becalm.units import UNITS_NS, duration_ns, plain_number
 from becalm.workloads.program_options import ProgramOptions
 
 
-@dataclass(frozen=True, slots=True)
-class Listed:
+class Listed(msgspec.Struct, frozen=True):
     """A program of a suite; `reference_ns`: its time on the reference machine, `peak`: the command of the peak tuning.
 
     `reference`: the value on the reference machine for a program with a metric, in the metric's unit.
@@ -40,8 +41,7 @@ class Listed:
     reference: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Suite:
+class Suite(msgspec.Struct, frozen=True):
     """A file that lists programs. `copies`: None if not given; `base`, `peak`: settings for all programs of a
     tuning."""
 
@@ -196,7 +196,7 @@ def _options_of(program: Mapping[str, Any], where: str, program_options: Program
     for hook in HOOKS:
         if isinstance(options.get(hook), str):
             options[hook] = split(options[hook], shell=program_options.shell)
-    return dataclasses.replace(program_options, base=base, options=options)
+    return structs.replace(program_options, base=base, options=options)
 
 
 def _text(value: Any, base: Path) -> str:

@@ -1,11 +1,11 @@
 """Sweet spots that becalm-sim detects, as they are typed."""
 
 import json
-from dataclasses import replace
 
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from tests.support.count_files import LOG
 
 import becalm

@@ -1,10 +1,10 @@
 """The cost of a move: accounts of the cache simulator, which becalm-sim runs."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 
 import becalm
 from becalm.cli.migrate import command_migrate

@@ -1,10 +1,10 @@
 """Advice about sharing chips, whose optimum becalm-sim finds."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.unit.analysis.corun_cases import profile
 from tests.unit.analysis.test_place_gain import SAME, SOLO, TRUE
 from tests.unit.report.test_table_width import screen

@@ -1,8 +1,7 @@
 """The pages of run, compare, stored comparisons and histories in a real browser: light, dark, wide, on a telephone."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 from tests.system.browser.browser import DESK, PHONE, look
 from tests.unit.analysis.test_history import TWO, recorded, slower
 from tests.unit.load.test_run_report import make

@@ -6,11 +6,11 @@ import shutil
 import signal
 import subprocess
 import sys
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.contract.conversation import processes_with
 from tests.measuring import measure_events
 from tests.support.account import MARK, begun, count_stored_runs, nothing_lost

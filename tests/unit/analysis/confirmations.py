@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.analysis import tune_confirmation as steady
 from becalm.methods.protocol import Sample

@@ -1,10 +1,10 @@
 """From a history to differences, looks, stops and summaries."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.unit.plans.test_history import row
 
 from becalm.analysis.compare import (

@@ -1,10 +1,10 @@
 """Several programs in order: who is retired, when it is known, and what it would take."""
 
-import dataclasses
 import math
 import re
 
 import pytest
+from msgspec import structs
 
 from becalm import show
 from becalm.errors import UsageError
@@ -33,7 +33,7 @@ def test_the_fastest_of_several_values_is_found_and_the_others_are_left_out(stor
     assert "spin 10ms is the fastest of 5 programs (95 %)." in comparison.sentence
     assert [place.name for place in comparison.ranking.places][:2] == ["spin 10ms", "spin 10.5ms"]
     assert places["spin 20ms"].rounds < places["spin 10ms"].rounds
-    again = conclude_stored(dataclasses.replace(stored(1, store), verdict=None))
+    again = conclude_stored(structs.replace(stored(1, store), verdict=None))
     assert again == comparison, "looks, dropped programs and numbers are a function of what is stored"
     assert show(1, store=store).verdict == comparison
     assert from_json(comparison.to_json()) == comparison

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import numpy as np
 import pytest
+from msgspec import structs
 
 import becalm.study.session as session
 from becalm.analysis.contamination import DEFAULT_RULE, contaminated_rounds, judge_rounds, parse_rule
@@ -226,7 +225,7 @@ def test_a_rule_leaves_whole_rounds_out_of_a_comparison(place):
 def test_a_verdict_from_stored_runs_heeds_the_rule(place):
     with_all = run("x", runs=20, store=place, drop_contaminated="cpu>30%")
     document = stored(1, place)
-    again = conclude(dataclasses.replace(document, verdict=None))
+    again = conclude(structs.replace(document, verdict=None))
     assert again.summaries[0].runs == with_all.summaries[0].runs == 20
     assert again.summaries[0].mean_ns == with_all.summaries[0].mean_ns
     assert again.summaries[0].user_ns == with_all.summaries[0].user_ns
@@ -261,7 +260,7 @@ def test_unknown_rounds_are_reported_and_kept_or_left_out_as_asked(place, monkey
     assert dropped.summaries[0].runs == 20
     assert unknown(dropped).numbers["complete"] >= 39
     assert "They are left out" in unknown(dropped).sentence
-    again = conclude(dataclasses.replace(stored(2, place), verdict=None))
+    again = conclude(structs.replace(stored(2, place), verdict=None))
     assert (again.summaries[0].runs, unknown(again)) == (20, unknown(dropped))
     assert unknown(run("x", runs=20, store=place)) is None, "nobody asked for a rule"
 
@@ -297,7 +296,7 @@ def test_slow_runs_of_each_program_of_a_comparison_carry_their_cause(place, monk
     assert "it waited for a CPU" in text["x"].sentence
     assert "is CPU time, so the processor ran it slower" in text["y"].sentence
     assert text["x"].sentence in forms.as_markdown(comparison)
-    again = conclude(dataclasses.replace(stored(1, place), verdict=None))
+    again = conclude(structs.replace(stored(1, place), verdict=None))
     assert again.findings == comparison.findings
 
 

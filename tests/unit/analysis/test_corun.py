@@ -1,9 +1,8 @@
 """From runs of a study to a profile, and what is said of it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.unit.analysis.corun_cases import profile
 
 from becalm.analysis.corun import chips_of, co_run_profile, cpus_of, threads_of

@@ -1,10 +1,10 @@
 """Differences in metrics that are recorded next to the compared one, from made-up runs whose truth is known."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.unit.plans.test_history import row
 
 from becalm.analysis.further_metrics import further_differences

@@ -4,10 +4,10 @@ import io
 import json
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 
 from becalm.analysis.history import in_order, timeline

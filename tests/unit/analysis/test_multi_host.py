@@ -1,9 +1,9 @@
 """The common verdict of single hosts: pooled within hosts, never across their times."""
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from becalm.analysis.compare import difference
 from becalm.analysis.multi_host import per_host, pool

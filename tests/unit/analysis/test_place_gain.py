@@ -1,9 +1,8 @@
 """The gain of a sharing is not believed because the best was chosen: no true difference, no gain; true ones covered."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.samples import samples
 from tests.support.placement_engine import placement_engine  # noqa: F401
 from tests.unit.analysis.corun_cases import profile, truth

@@ -1,11 +1,11 @@
 """Tasks that come and go: new ones are spilled, others stay, and nobody moves for what may be noise."""
 
 import random
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.support.placement_engine import placement_engine  # noqa: F401
 
 from becalm.analysis.place_watch import Limits, RunningState, SharingModel, step

@@ -6,10 +6,10 @@ The machines are those of `bench/at_once.py`.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.rates import at_most
 from tests.samples import samples
 

@@ -1,9 +1,10 @@
 """Ratios, rates and means of a suite, against figures that were published and by hand; and their tables."""
 
+import dataclasses
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from becalm.analysis.suite import DAY_NS, geometric_mean, rate, rate_program, ratio, tuning
 from becalm.analysis.suite_runs import RatedCell, cells
@@ -189,5 +190,7 @@ def test_ratings_of_stored_runs():
     assert (other.programs[0].ratio, other.programs[0].rate_median_ns) == (10 / 5, 7 * S)
     assert (other.programs[1].ratio, other.programs[1].failed, fraction.failed) == (None, 1, 1)
     assert other.settings == {"nice": 5}
-    alone = of_runs(replace(about, copies=None), (Settings(), peak), rows[:4], workloads=(), study=None, host="local")
+    alone = of_runs(
+        dataclasses.replace(about, copies=None), (Settings(), peak), rows[:4], workloads=(), study=None, host="local"
+    )
     assert alone.tunings[0].programs[0].rate is None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 import tomllib
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.rates import at_most
 from tests.samples import samples
 from tests.unit.analysis.confirmations import CHOSEN, PROGRAM, TRUTH, confirmation, verdict

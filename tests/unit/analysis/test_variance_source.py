@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
+from msgspec import structs
 from tests.unit.analysis import confirmations
 
 from becalm.analysis import tune_confirmation
@@ -54,12 +54,12 @@ def test_a_diagnosis_against_settings_is_tested() -> None:
     assert "help all the same" in refuted.sentence
     assert "outside" not in refuted.sentence
     idle = [comparison for comparison in judged.comparisons if not comparison.ratio.low > 1] or [
-        dataclasses.replace(best, ratio=Interval(1.1, 0.9, 1.4))
+        structs.replace(best, ratio=Interval(1.1, 0.9, 1.4))
     ]
     held = against_settings(finding, idle)
     assert held.numbers["at_most"] == max(time.ratio.high for time in idle)
     assert "outside the operating system, and it was put to the test" in held.sentence
-    assert against_settings(finding, [dataclasses.replace(best, program="other")]) == finding
+    assert against_settings(finding, [structs.replace(best, program="other")]) == finding
 
 
 def test_where_noise_comes_from_is_not_said_without_knowing() -> None:

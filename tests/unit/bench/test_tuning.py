@@ -52,6 +52,6 @@ def test_the_table_has_the_median_and_how_many_got_there() -> None:
         "seeds": 3,
         "machine": campaign.machine(),
         "speed": speed,
-        "searches": [tuning.asdict(e) for e in searches],
+        "searches": [tuning.plain_dict(e) for e in searches],
     }
     assert "| bowl | 2 | 2.0% | 20 (67%) |" in tuning.report(result)

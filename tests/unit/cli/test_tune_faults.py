@@ -3,10 +3,10 @@
 import json
 import re
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.samples import samples
 from tests.unit.small_machine import Repeatable
 

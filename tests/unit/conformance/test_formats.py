@@ -1,13 +1,13 @@
 """Promises of every file format, over the table of formats: one more row is one more run of these tests."""
 
 import csv
-import dataclasses
 import html.parser
 import io
 import json
 
 import pytest
 from markdown_it import MarkdownIt
+from msgspec import structs
 from tests.support.load_examples import LOADS, SERIES
 from tests.support.pages import drawn_once, pages  # noqa: F401
 
@@ -62,7 +62,7 @@ EDGES = {
     "one of two has no good run": document([*rounds(1, 9), run(9, 1, outcome="failed")], ("a", "b"), "compare"),
     "several programs": document(rounds(4, 9), ("a", "b", "c", "d"), "compare"),
     "two of one name": document(rounds(2, 9), ("a", "a"), "compare"),
-    "several settings": dataclasses.replace(
+    "several settings": structs.replace(
         document([run(0), run(1, settings=1)]),
         study=Study("run", (Workload.of("a"),), (Settings(), Settings.of({"nice": 1, "aslr": "off"}))),
     ),

@@ -3,11 +3,11 @@
 `test_methods_time.py` has the methods for run time.
 """
 
-import dataclasses
 import itertools
 
 import numpy as np
 import pytest
+from msgspec import structs
 from tests.samples import samples
 
 from becalm import methods
@@ -137,7 +137,7 @@ def test_settings_that_make_the_program_fail_are_not_chosen(row, failing):
 
 
 def test_a_program_that_always_fails_leaves_the_machine_as_it_is(row):
-    rule = dataclasses.replace(row.rule)
+    rule = structs.replace(row.rule)
     search = SearchRun(row.load(), a_space(), rule, 0)
     count = 0
     while search.ask is not None:
@@ -154,7 +154,7 @@ def test_one_failed_run_makes_a_failed_trial(row):
         samples = answer(search.ask, rng)
         for index, sample in enumerate(samples):
             if "normal-1" in dict(sample.settings.values):
-                samples[index] = dataclasses.replace(sample, failed=1)
+                samples[index] = structs.replace(sample, failed=1)
                 bad.add(sample.settings)
         search.tell(samples)
     assert bad
@@ -163,16 +163,16 @@ def test_one_failed_run_makes_a_failed_trial(row):
 
 @pytest.mark.parametrize("most", [0, 1, 7, 10, 31, 64, 100, 333])
 def test_never_more_runs_than_allowed(row, most):
-    search, asks, _ = conduct(row, a_space(), dataclasses.replace(row.rule, most_runs=most))
+    search, asks, _ = conduct(row, a_space(), structs.replace(row.rule, most_runs=most))
     assert cost(asks) <= most
     assert search.choice is not None
 
 
 def test_a_threshold_ends_the_search(row):
     _, all_asks, _ = conduct(row, a_space())
-    _, asks, _ = conduct(row, a_space(), dataclasses.replace(row.rule, threshold=0.9))
+    _, asks, _ = conduct(row, a_space(), structs.replace(row.rule, threshold=0.9))
     assert len(asks) == 1 < len(all_asks)
-    _, asks, _ = conduct(row, a_space(), dataclasses.replace(row.rule, threshold=1e-12))
+    _, asks, _ = conduct(row, a_space(), structs.replace(row.rule, threshold=1e-12))
     assert len(asks) == len(all_asks)
 
 
@@ -210,7 +210,7 @@ def test_many_candidates_are_no_trouble(row):
 
 @pytest.mark.parametrize("objective", ["cv", "mad"])
 def test_programs_without_any_spread_are_no_trouble(row, objective):
-    search = SearchRun(row.load(), a_space(), dataclasses.replace(row.rule, objective=objective), 0)
+    search = SearchRun(row.load(), a_space(), structs.replace(row.rule, objective=objective), 0)
     while search.ask is not None:
         search.tell([Sample(s, (np.full(search.ask.runs, 1e9),) * search.ask.loops) for s in search.ask.arms])
     # Annealing never measures the baseline; its first trial is then as good as any.

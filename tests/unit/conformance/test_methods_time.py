@@ -4,11 +4,11 @@ Spaces have factors here, ranges on both scales and choices; `test_methods.py` h
 of a model with a known optimum, on which all ranges have their best place on one line.
 """
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
+from msgspec import structs
 from tests.samples import samples
 
 from becalm import methods
@@ -35,7 +35,7 @@ def began(row, space, seed=1, **rule):
     """Return a search at its beginning."""
     own = {"path": "diagonal"} if any(name == "path" for _, name in row.takes) else {}
     options = methods.complete(TuneOptions(method=row.name, minimize="time", **own))
-    return SearchRun(row.load(options), space, dataclasses.replace(methods.trial_design(options), **rule), seed)
+    return SearchRun(row.load(options), space, structs.replace(methods.trial_design(options), **rule), seed)
 
 
 def seconds(settings):
@@ -220,7 +220,7 @@ def test_the_numbers_of_a_trial_are_heeded(row):
 def test_the_forecast_of_runs_matches_the_search(row, space, most_runs):
     """The forecast of a method counts its runs instead of playing them."""
     options = methods.complete(TuneOptions(method=row.name, minimize="time"))
-    rule = dataclasses.replace(methods.trial_design(options), most_runs=most_runs, runs=1, loops=1)
+    rule = structs.replace(methods.trial_design(options), most_runs=most_runs, runs=1, loops=1)
     counted = row.forecast(options, space, rule)
     if counted is None:
         assert not row.counts or any(factor.categorical for factor in space.factors), (

@@ -1,8 +1,7 @@
 """Competitors of a program: others on the CPUs that it may use, and nobody on other ones."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from becalm.analysis.contamination import DEFAULT_RULE, judge_rounds, parse_rule
 from becalm.load.background_load import observed, others, pooled, unloaded

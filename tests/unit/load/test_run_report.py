@@ -4,10 +4,10 @@ import csv
 import io
 import json
 import sys
-from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from tests.needs import need_module
 from tests.unit.recorded import SECOND, load, run, series

@@ -1,10 +1,10 @@
 """The race: its surface, its arms, what it spends, and where it gives up."""
 
-import dataclasses
 import math
 
 import numpy as np
 import pytest
+from msgspec import structs
 from tests.samples import samples
 
 from becalm.methods import method
@@ -20,7 +20,7 @@ SPACE = Space(
     (("list", Settings.of({"normal-0": "on", "normal-1": "other", "elsewhere": 1})),),
 )
 RULE = method("race").rule
-TENTH = dataclasses.replace(RULE, most_runs=72)
+TENTH = structs.replace(RULE, most_runs=72)
 """Greedy: the start, isolation at least, ten normal and dangerous ones each, 60 runs a trial; a tenth of that."""
 
 
@@ -52,14 +52,14 @@ def test_it_asks_for_at_most_a_tenth_of_the_runs_of_greedy_search():
 def test_while_it_is_undecided_it_goes_on_until_the_runs_are_used(most):
     # All combinations do the same: which is best stays open for long.
     for seed in range(3):
-        _, runs, _ = conduct(lambda s: 0.02 if not s else 0.001, seed, dataclasses.replace(RULE, most_runs=most))
+        _, runs, _ = conduct(lambda s: 0.02 if not s else 0.001, seed, structs.replace(RULE, most_runs=most))
         assert most - 2 * RULE.cost < runs <= most
 
 
 def test_a_decided_race_ends_however_many_runs_are_left():
     few = Space(SPACE.candidates[:2])
     for most in (None, 5000):
-        rule = dataclasses.replace(RULE, most_runs=most)
+        rule = structs.replace(RULE, most_runs=most)
         runs = [conduct(lambda s: 0.001 if "essential-0" in s else 0.03, seed, rule, few)[1] for seed in range(5)]
         assert max(runs) <= 1000
 
@@ -73,7 +73,7 @@ def test_it_goes_on_while_a_combination_that_was_not_tried_may_be_better():
         helped = 0.02 * 0.5 ** sum(race in s for race in helping)
         return math.hypot(helped, 0.001, *(size for settings, size in harm.items() if settings in s))
 
-    rule = dataclasses.replace(RULE, most_runs=1000)
+    rule = structs.replace(RULE, most_runs=1000)
     races = [conduct(spread, seed, rule) for seed in range(samples(3, 5))]
     assert min(runs for _, runs, _ in races) > 300
     assert all(spread(choice.settings.to_json()) < 1.1 * spread(helping) for choice, _, _ in races)
@@ -81,7 +81,7 @@ def test_it_goes_on_while_a_combination_that_was_not_tried_may_be_better():
 
 def test_longer_trials_are_heeded_and_have_as_many_more_runs():
     rule = TrialDesign(loops=2, runs=9, warmups=1)
-    _, runs, asks = conduct(lambda s: 0.02 * 0.8 ** len(s), 0, dataclasses.replace(rule, most_runs=500))
+    _, runs, asks = conduct(lambda s: 0.02 * 0.8 ** len(s), 0, structs.replace(rule, most_runs=500))
     assert {ask.runs for ask in asks} == {9}
     assert {ask.warmups for ask in asks} == {9}
     assert {ask.loops for ask in asks} <= {2, 4}
@@ -94,7 +94,7 @@ def test_the_strongest_settings_are_tried_before_it_says_that_none_help():
     assert settings == [{candidate.knob for candidate in SPACE.candidates}, {"normal-0"}]
     seen, races = 0, samples(15, 100)
     for seed in range(races):
-        *_, asks = conduct(lambda s: 0.02, seed, dataclasses.replace(RULE, most_runs=150))
+        *_, asks = conduct(lambda s: 0.02, seed, structs.replace(RULE, most_runs=150))
         duels = [ask for ask in asks if ask.why.startswith("whether anything")]
         seen += len(duels)
         for ask in duels:
@@ -106,7 +106,7 @@ def test_the_strongest_settings_are_tried_before_it_says_that_none_help():
 
 def test_where_nothing_helps_it_stops_early_or_keeps_the_machine_as_it_is():
     many = Space(SPACE.candidates + tuple(Candidate(f"more-{i}", 1, Group.NORMAL) for i in range(8)), SPACE.profiles)
-    rule = dataclasses.replace(RULE, most_runs=120)
+    rule = structs.replace(RULE, most_runs=120)
     races = samples(25, 200)
     result = [conduct(lambda s: 0.02, seed, rule, space=many) for seed in range(races)]
     untouched = [runs for choice, runs, _ in result if choice.settings == NO_SETTINGS]
@@ -131,7 +131,7 @@ def test_among_equals_fewer_settings_are_preferred():
 
     def settings(resolution):
         return sum(
-            len(conduct(spread, seed, dataclasses.replace(TENTH, resolution=resolution))[0].settings.values)
+            len(conduct(spread, seed, structs.replace(TENTH, resolution=resolution))[0].settings.values)
             for seed in range(10)
         )
 

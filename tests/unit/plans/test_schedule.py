@@ -1,7 +1,8 @@
 """The evidence for a schedule: when two differences disagree."""
 
 import math
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.plans.schedule import ScheduleEvidence
 

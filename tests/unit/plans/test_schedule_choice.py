@@ -1,9 +1,9 @@
 """The rules by which a study runs in turns or at once."""
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from becalm.plans.schedule import BackToTurns, Schedule, ScheduleEvidence
 from becalm.plans.schedule_choice import LEAST_GROUPS, ScheduleChoice

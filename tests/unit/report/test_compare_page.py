@@ -1,12 +1,12 @@
 """The page of `run` and `compare`, a notebook, columns: complete, escaped, for one program and for many."""
 
-import dataclasses
 import html.parser
 import re
 import sys
 import types
 
 import pytest
+from msgspec import structs
 
 import becalm
 from becalm.errors import UsageError
@@ -76,22 +76,22 @@ def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
     verdict = compared(2, names=("W" * 40, "gzip"))
     for factor in (1e-7, 37.0, 1e12):
         summaries = [
-            dataclasses.replace(
+            structs.replace(
                 summary,
                 name=summary.name[:8] if factor > 1 else summary.name,
                 quantiles=tuple(factor * value for value in summary.quantiles),
                 course=tuple(factor * value for value in summary.course),
-                histogram=dataclasses.replace(
+                histogram=structs.replace(
                     summary.histogram, low=factor * summary.histogram.low, high=factor * summary.histogram.high
                 ),
-                median_ns=dataclasses.replace(summary.median_ns, value=factor * summary.median_ns.value),
+                median_ns=structs.replace(summary.median_ns, value=factor * summary.median_ns.value),
             )
             for summary in verdict.summaries
         ]
-        scaled = dataclasses.replace(verdict, summaries=tuple(summaries))
+        scaled = structs.replace(verdict, summaries=tuple(summaries))
         figures.violins(scaled)
-        figures.distributions(dataclasses.replace(scaled, summaries=(summaries[1],)))
-        figures.courses(dataclasses.replace(scaled, summaries=(summaries[1],)))
+        figures.distributions(structs.replace(scaled, summaries=(summaries[1],)))
+        figures.courses(structs.replace(scaled, summaries=(summaries[1],)))
     figures.ratios(verdict.differences)
     figures.ratios(verdict.differences, width=figures.NARROW)
     figures.violins(verdict, figures.NARROW)
@@ -136,13 +136,13 @@ def with_tail(verdict, program, factor):
     """Return the verdict with a longest run that is `factor` times as long, which its histogram only counts."""
     (*before, last) = verdict.summaries[program].quantiles
     summary = verdict.summaries[program]
-    far = dataclasses.replace(
+    far = structs.replace(
         summary, quantiles=(*before, factor * last), course=(*summary.course[:-1], factor * last),
-        histogram=dataclasses.replace(summary.histogram, above=1),
+        histogram=structs.replace(summary.histogram, above=1),
     )  # fmt: skip
     summaries = list(verdict.summaries)
     summaries[program] = far
-    return dataclasses.replace(verdict, summaries=tuple(summaries))
+    return structs.replace(verdict, summaries=tuple(summaries))
 
 
 def test_an_axis_shows_the_body_and_the_tail_is_reported():
@@ -163,7 +163,7 @@ def test_a_program_has_one_colour_in_all_pictures():
     verdict = compared(3)
     colors = [figures.color_of(verdict, summary) for summary in verdict.summaries]
     assert len(set(colors)) == 3
-    assert figures.color_of(dataclasses.replace(verdict, differences=()), verdict.summaries[2]) == colors[2]
+    assert figures.color_of(structs.replace(verdict, differences=()), verdict.summaries[2]) == colors[2]
 
 
 def test_the_page_says_when_where_and_what_was_measured():
@@ -197,7 +197,7 @@ def test_changes_are_in_percent_and_large_ones_factors():
 
 
 def test_no_line_of_a_page_ends_within_an_option():
-    verdict = dataclasses.replace(compared(2), sentence="Measure: --budget 3min. <b>\nThen --no-load, --runs N.")
+    verdict = structs.replace(compared(2), sentence="Measure: --budget 3min. <b>\nThen --no-load, --runs N.")
     page = forms.as_html(verdict)
     assert '<span class="option">--budget 3min</span>. &lt;b&gt;' in page
     assert '<span class="option">--no-load</span>, <span class="option">--runs N</span>.' in page

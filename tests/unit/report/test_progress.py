@@ -3,10 +3,10 @@
 import contextlib
 import importlib
 import io
-from dataclasses import replace
 
 import click
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from rich.live import Live
 

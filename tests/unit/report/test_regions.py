@@ -1,12 +1,12 @@
 """Reports of timed regions: edges of pictures, names of all kinds, every form."""
 
-import dataclasses
 import io
 import json
 
 import numpy as np
 import pytest
 from matplotlib.patches import StepPatch
+from msgspec import structs
 from rich.console import Console
 from tests.unit.files import region_files
 
@@ -142,7 +142,7 @@ def test_a_name_of_one_region_and_one_of_zero_length_are_shown():
     assert "one region" in verdict.sentence
     assert "zero" in drawn(verdict)
     assert "mathdefault" not in as_html(verdict)
-    assert dataclasses.replace(verdict, study=None).to_json()["kind"] == "regions"
+    assert structs.replace(verdict, study=None).to_json()["kind"] == "regions"
 
 
 def test_many_names_are_listed_up_to_a_number_and_the_rest_counted():
@@ -161,9 +161,9 @@ def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
     monkeypatch.setattr(figures, "svg", lambda figure, *_: pictures.append(figure) or "")
     verdict = of(("parse",), [RNG.integers(10_000_000, 900_000_000, 700)])
     (region,) = verdict.regions
-    crowded = dataclasses.replace(region.histogram, counts=(7_999_999, *region.histogram.counts[1:]))
+    crowded = structs.replace(region.histogram, counts=(7_999_999, *region.histogram.counts[1:]))
     figures.lengths(region, verdict)
-    figures.lengths(dataclasses.replace(region, histogram=crowded, survival=((1.0, 1.0), (9e9, 1.3e-7))), verdict)
+    figures.lengths(structs.replace(region, histogram=crowded, survival=((1.0, 1.0), (9e9, 1.3e-7))), verdict)
     for picture in pictures:
         picture.canvas.draw()
         width, height = picture.bbox.size

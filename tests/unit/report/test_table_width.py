@@ -1,9 +1,9 @@
 """At 80 and 120 columns, with names of 100 characters, every table keeps number, name and result."""
 
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from rich.table import Table
 from tests.unit.analysis.test_multi_host import compared
 

@@ -4,9 +4,9 @@ import io
 import random
 import shutil
 import sqlite3
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from tests.samples import samples
 from tests.support.store_examples import run

@@ -1,8 +1,7 @@
 """A verdict is one function of a study, its runs and their loads: said at once or again later, it is the same."""
 
-import dataclasses
-
 import pytest
+from msgspec import structs
 
 from becalm import hosts
 from becalm.errors import UsageError
@@ -21,7 +20,7 @@ PAIR = ("spin 20ms", "spin 21ms")
 
 def forgotten(store, number=1):
     """Return the study as it is when becalm was killed after its last run and before it could conclude."""
-    return dataclasses.replace(stored(number, store), verdict=None)
+    return structs.replace(stored(number, store), verdict=None)
 
 
 @pytest.mark.parametrize(
@@ -59,7 +58,7 @@ def test_a_study_that_was_killed_says_what_its_runs_say(store):
     """Half of the runs are there: intervals hold at every look that was made, and no more is claimed."""
     whole = compare(PAIR, host="sim:drift", seed=4, runs=400, store=store)
     document = forgotten(store)
-    half = dataclasses.replace(document, runs=document.runs[: len(document.runs) // 2])
+    half = structs.replace(document, runs=document.runs[: len(document.runs) // 2])
     verdict = conclude_stored(half)
     (d,), (all_of_it,) = verdict.differences, whole.differences
     assert verdict.stopped is Stopped.STORED
@@ -67,7 +66,7 @@ def test_a_study_that_was_killed_says_what_its_runs_say(store):
     assert d.low < all_of_it.estimate < d.high
     assert d.high - d.low > all_of_it.high - all_of_it.low
     assert d.answer is Answer.SLOWER
-    nothing = conclude_stored(dataclasses.replace(document, runs=document.runs[:1]))
+    nothing = conclude_stored(structs.replace(document, runs=document.runs[:1]))
     assert (nothing.summaries, nothing.sentence) == ((), "This study has no finished run.")
 
 
@@ -75,7 +74,7 @@ def test_an_interrupted_one_says_so(store):
     compare(PAIR, host="sim:drift", seed=4, runs=20, store=store)
     document = forgotten(store)
     *rows, last = document.runs
-    verdict = conclude_stored(dataclasses.replace(document, runs=[*rows, last._replace(outcome="aborted")]))
+    verdict = conclude_stored(structs.replace(document, runs=[*rows, last._replace(outcome="aborted")]))
     assert verdict.stopped is Stopped.INTERRUPTED
     assert "Interrupted; the verdict rests on" in verdict.sentence
 
@@ -85,7 +84,7 @@ def test_a_failed_run_is_told_with_what_it_said(store):
     document = forgotten(store)
     rows = [*document.runs[:-1], document.runs[-1]._replace(outcome="failed", status=3)]
     texts = {rows[-1].seq: ("no such input", "")}
-    verdict = conclude_stored(dataclasses.replace(document, runs=rows, texts=texts))
+    verdict = conclude_stored(structs.replace(document, runs=rows, texts=texts))
     assert (verdict.stopped, verdict.exit_code) == (Stopped.FAILED, 4)
     (failure,) = (finding for finding in verdict.findings if finding.kind == "failure")
     assert "no such input" in failure.sentence
@@ -105,7 +104,7 @@ def test_a_search_that_lacks_runs_is_to_be_gone_on_with(store):
     tune(["spin 1s"], host="sim:laptop-a", **QUICK)
     document = forgotten(store)
     with pytest.raises(UsageError, match="becalm tune --resume 1"):
-        conclude(dataclasses.replace(document, runs=document.runs[:-4]))
+        conclude(structs.replace(document, runs=document.runs[:-4]))
 
 
 def test_a_stored_verdict_is_read_and_not_computed_again(store, monkeypatch):

@@ -1,10 +1,10 @@
 """The contents of a history: sessions by their stamps, searches by their rows, and nothing that cannot be read."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.unit.analysis.test_history import recorded, slower
 
 from becalm.analysis.history import timeline

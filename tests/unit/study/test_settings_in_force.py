@@ -1,9 +1,8 @@
 """Settings in force while programs run: of a profile those that the machine has, and those that `becalm apply` has left
 applied."""
 
-import dataclasses
-
 import pytest
+from msgspec import structs
 
 import becalm
 from becalm import hosts
@@ -95,16 +94,16 @@ def test_a_verdict_names_the_settings_and_so_does_the_stored_one(store, tmp_path
     (about,) = (finding for finding in verdict.findings if finding.kind == "settings")
     assert about.sentence == "Settings of these runs: nice=-5."
     document = stored(1, store)
-    assert conclude_stored(dataclasses.replace(document, verdict=None)) == verdict
+    assert conclude_stored(structs.replace(document, verdict=None)) == verdict
     study = document.study
     options = {**study.options, "standing": {"swappiness": "1"}}
-    again = conclude_stored(dataclasses.replace(document, study=Study(**{**fields(study), "options": options})))
+    again = conclude_stored(structs.replace(document, study=Study(**{**fields(study), "options": options})))
     (about,) = (finding for finding in again.findings if finding.kind == "settings")
     assert about.sentence.endswith("Applied before, until `becalm reset`: swappiness=1.")
 
 
 def fields(study):
-    return {field.name: getattr(study, field.name) for field in dataclasses.fields(study)}
+    return structs.asdict(study)
 
 
 class Emulated(Kept):

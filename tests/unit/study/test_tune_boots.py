@@ -1,10 +1,10 @@
 """Settings of the next boot in a study: few boots, loops on boots of their own, and what a killed becalm leaves."""
 
-import dataclasses
 import itertools
 from types import SimpleNamespace
 
 import pytest
+from msgspec import structs
 from tests.samples import samples
 from tests.unit.small_machine import Repeatable, Trouble
 
@@ -113,7 +113,7 @@ def study(**options):
 
 
 def same(verdict):
-    return dataclasses.replace(verdict, study=None, elapsed_ns=0, findings=()).to_json()
+    return structs.replace(verdict, study=None, elapsed_ns=0, findings=()).to_json()
 
 
 def test_settings_of_the_boot_are_found_with_few_boots(place):
@@ -230,7 +230,7 @@ def test_candidates_that_cost_a_boot_are_one_but_for_the_dangerous_ones():
     assert "isolation" not in dict(space.settings(candidates).values), "isolcpus takes its place"
     assert bundled.settings([boot]) == Settings(), "it needs aslr"
     assert Space.from_json(space.to_json()) == space
-    assert dataclasses.replace(space, boot=()).bundled().candidates == candidates
+    assert structs.replace(space, boot=()).bundled().candidates == candidates
 
 
 def test_untouched_is_an_arm_without_a_boot(place):

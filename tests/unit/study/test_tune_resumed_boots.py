@@ -1,9 +1,8 @@
 """A study of settings of the boot on a machine reached from afar, interrupted and resumed, with a power cut as the
 machine starts: what had started before the interruption is known from the stored runs."""
 
-import dataclasses
-
 import pytest
+from msgspec import structs
 from tests.unit.small_machine import Repeatable, Trouble
 from tests.unit.study.test_tune_boots import TIME, Killed
 
@@ -122,7 +121,7 @@ def study(**options):
 
 
 def same(verdict):
-    return dataclasses.replace(verdict, study=None, elapsed_ns=0, findings=()).to_json()
+    return structs.replace(verdict, study=None, elapsed_ns=0, findings=()).to_json()
 
 
 def test_a_power_cut_after_an_interruption_is_no_proof_against_what_had_run(place):

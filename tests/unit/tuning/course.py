@@ -2,9 +2,10 @@
 
 import math
 import zlib
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.methods.protocol import Sample
 from becalm.nouns.search_space import Candidate, Group, Space

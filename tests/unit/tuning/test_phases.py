@@ -1,9 +1,9 @@
 """The course of a tune study on a simulated machine with a clock of its own."""
 
 import math
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.rates import at_most
 from tests.samples import samples
 from tests.unit.tuning.course import World, space

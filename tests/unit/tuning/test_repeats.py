@@ -1,10 +1,10 @@
 """Repeats of trials in a search for times: how many, and that it spends its runs."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.samples import samples
 
 from becalm.methods import complete, method, trial_design

@@ -4,13 +4,13 @@ import io
 import json
 import math
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
 from click.testing import CliRunner
 from markdown_it import MarkdownIt
+from msgspec.structs import replace
 from rich.console import Console
 from tests.places import ROOT
 

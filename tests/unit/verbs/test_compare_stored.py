@@ -2,11 +2,11 @@
 
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from tests.places import ROOT
 from tests.rates import at_most
 from tests.samples import samples

@@ -7,11 +7,11 @@ import html.parser
 import json
 import math
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from tests.support.pages import undrawn  # noqa: F401
 
 from becalm.cli.main import becalm

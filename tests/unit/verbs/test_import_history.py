@@ -1,10 +1,10 @@
 """Results of other tools as sessions of a project's history: what files tell, what a person names, what is refused."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from tests.support.no_repository import no_repository  # noqa: F401
 
 import becalm

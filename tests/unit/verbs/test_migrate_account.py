@@ -1,9 +1,8 @@
 """The cost of moves on simulated caches: exact where that is known, paired, and reported with its interval."""
 
-from dataclasses import replace
-
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from tests.unit.migration.test_live_account import account as live
 
 import becalm

@@ -1,10 +1,10 @@
 """`becalm.place`: what is advised by a profile and by costs of one's own, and what is refused in a sentence."""
 
-import dataclasses
 import json
 
 import numpy as np
 import pytest
+from msgspec import structs
 from tests.unit.analysis.corun_cases import profile
 from tests.unit.analysis.test_place_gain import SOLO, TRUE
 
@@ -45,7 +45,7 @@ def test_one_cache_is_shared_in_rounds(advise):
     assert "All CPUs share one cache" in advice.sentence
     assert "less time than in rounds that chance fills" in advice.sentence
     assert advice.cpus_of("t0") == (0, 1)
-    longer = dataclasses.replace(advice, over_random=Gain(-0.18))
+    longer = structs.replace(advice, over_random=Gain(-0.18))
     assert "18 % more time than in rounds that chance fills" in wording.sentence(longer)
 
 

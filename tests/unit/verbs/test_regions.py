@@ -3,11 +3,11 @@
 import csv
 import io
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from tests.unit import timers
 from tests.unit.files import region_files
 

@@ -2,11 +2,11 @@
 
 import json
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from msgspec.structs import replace
 from tests.support.store_examples import run
 
 from becalm import hosts

@@ -1,9 +1,9 @@
 """Reports of missing parts of a recording."""
 
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 import becalm
 from becalm.errors import UsageError

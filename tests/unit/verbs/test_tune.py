@@ -1,9 +1,9 @@
 """`tune` from its options to its verdict, on a simulated machine and a real store."""
 
-import dataclasses
 import json
 
 import pytest
+from msgspec import structs
 from tests.samples import samples
 from tests.unit.small_machine import KNOBS
 
@@ -39,7 +39,7 @@ def finding(verdict, kind):
 def same(verdict):
     """Return a verdict without what may differ between two studies that are the same: the number, and the elapsed
     time."""
-    return dataclasses.replace(verdict, study=None, elapsed_ns=0).to_json()
+    return structs.replace(verdict, study=None, elapsed_ns=0).to_json()
 
 
 def stored(store, number):

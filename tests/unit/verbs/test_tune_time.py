@@ -1,10 +1,10 @@
 """`tune --minimize time` from its options to its verdict, on a simulated machine and a real store."""
 
-import dataclasses
 import io
 import json
 
 import pytest
+from msgspec import structs
 from rich.console import Console
 from tests.samples import samples
 from tests.unit.small_machine import RANGES, Repeatable
@@ -32,7 +32,7 @@ def fast(programs=("p",), **options):
 
 
 def same(verdict):
-    return dataclasses.replace(verdict, study=None, elapsed_ns=0).to_json()
+    return structs.replace(verdict, study=None, elapsed_ns=0).to_json()
 
 
 def finding(verdict, kind):

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.files.text import read_text
@@ -34,8 +35,7 @@ _WORD = re.compile(r"[A-Za-z0-9_.:@&|+\[\]-]+")
 _MOST = 100_000
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
+class Spec(msgspec.Struct, frozen=True):
     """A cluster. `kind`: local, ssh, slurm or address. `place`: its file or address; `wait_s`: the time in which
     workers must come, s; `options`: those of SLURM except nodes and wait."""
 
@@ -43,7 +43,7 @@ class Spec:
     workers: int = 1
     place: str = ""
     wait_s: float = 60.0
-    options: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
 def parse(text: str) -> Spec:

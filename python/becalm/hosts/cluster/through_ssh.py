@@ -15,10 +15,10 @@ import asyncio
 import contextlib
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import distributed
+import msgspec
 
 from becalm.errors import MachineError
 
@@ -35,8 +35,7 @@ _REMOVE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerHost:
+class WorkerHost(msgspec.Struct, frozen=True):
     """A machine of the cluster. `connect`: options of asyncssh; `directory`: the directory of its certificate; `here`,
     `there`: the addresses of both ends of the connection; `seen`: our address as seen there. Empty if unknown.
     """

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm._version import VERSION
 from becalm.errors import MachineError, UsageError, install
@@ -14,8 +15,7 @@ from becalm.hosts.cluster import session
 from becalm.hosts.cluster.spec import RESOURCE, Spec, parse
 
 
-@dataclass(frozen=True, slots=True)
-class Worker:
+class Worker(msgspec.Struct, frozen=True):
     """A worker to measure on. Workers with the same `boot_id` share a machine; `client`: the client of Dask."""
 
     name: str

@@ -13,9 +13,10 @@ import pwd
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, cast
+
+from msgspec.structs import replace
 
 from becalm import system_clock
 from becalm.errors import BootError, MachineError, UsageError, WorkloadError

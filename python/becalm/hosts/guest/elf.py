@@ -6,7 +6,8 @@ This follows elf(5) and the System V gABI, chapters 4 and 5, for 64-bit little-e
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+
+import msgspec
 
 MAGIC = b"\x7fELF"
 X86_64 = 62
@@ -19,8 +20,7 @@ class NotSuitable(ValueError):
     """An error for a file that is not a 64-bit little-endian ELF file, or is cut off; `str()` tells which."""
 
 
-@dataclass(frozen=True, slots=True)
-class Elf:
+class Elf(msgspec.Struct, frozen=True):
     """The needs of an ELF file. `rpath`, `runpath`: as in the file, split at colons, with `$ORIGIN` not replaced."""
 
     machine: int

@@ -10,8 +10,9 @@ import struct
 import subprocess
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from becalm import paths
 from becalm.errors import MachineError, UsageError
@@ -34,8 +35,7 @@ MOST_OF_MODULE = 256 << 20
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+class Kernel(msgspec.Struct, frozen=True):
     """A kernel to boot. `modules`: its /lib/modules/RELEASE, None if that does not exist."""
 
     release: str

@@ -15,6 +15,8 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from becalm.errors import WorkloadError
 from becalm.hosts.guest import elf
 from becalm.hosts.guest.libraries import CACHE, Loader
@@ -35,8 +37,7 @@ LEFT_OUT = ("test", "tests", "idlelib", "ensurepip", "lib2to3", "tkinter", "turt
 """The parts of Python's library that no program needs to start; `&files=` includes them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Needs:
+class Needs(msgspec.Struct, frozen=True):
     """Paths to copy: `files` with the targets of their links, `trees` with their contents, `directories` without."""
 
     files: frozenset[str] = frozenset()

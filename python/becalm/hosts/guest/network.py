@@ -7,7 +7,7 @@ can.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from becalm.errors import MachineError
 from becalm.hosts.guest import kernel
@@ -24,8 +24,7 @@ ADDRESS, MASK, GATEWAY, NAMESERVER = "10.0.2.15", "255.255.255.0", "10.0.2.2", "
 """The addresses of QEMU's user network ("Using the user mode network stack" in its manual)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
+class Network(msgspec.Struct, frozen=True):
     """The needs of a network: options for `qemu`, `modules` of the kernel, `files` as pairs of path and text."""
 
     qemu: tuple[str, ...] = ()

@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from dataclasses import dataclass, replace
 from urllib.parse import unquote_plus
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.errors import UsageError
 from becalm.units import duration_ns
@@ -19,8 +21,7 @@ SMALLEST_SWAP_MIB, SMALLEST_DISK_MIB = 16, 128
 ext4 itself."""
 
 
-@dataclass(frozen=True, slots=True)
-class GuestOptions:
+class GuestOptions(msgspec.Struct, frozen=True):
     """The options of a guest.
 
     `kernel`: a version as `becalm guest prepare` takes it, or the path of a vmlinuz. `mem`: MiB. `append`: parameters

@@ -12,8 +12,9 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from becalm import system_clock
 from becalm.errors import MachineError
@@ -113,8 +114,7 @@ def shared_memory(spool: int | None) -> list[str]:
     return ["-object", file, "-device", f"{SHARED},memdev=spool"]
 
 
-@dataclass(frozen=True, slots=True)
-class Console:
+class Console(msgspec.Struct, frozen=True):
     """The output of the guest's kernel and of QEMU, which outlives the machine."""
 
     place: Path

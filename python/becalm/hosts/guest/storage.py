@@ -11,8 +11,9 @@ import contextlib
 import os
 import shutil
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from becalm.errors import MachineError
 from becalm.hosts.guest import kernel
@@ -31,8 +32,7 @@ PLACES = "/usr/sbin:/sbin"
 """The directories of mke2fs where ordinary users do not have them in PATH."""
 
 
-@dataclass(frozen=True, slots=True)
-class Storage:
+class Storage(msgspec.Struct, frozen=True):
     """The needs of disk and swap: the size of `disk` in MiB, `modules` of the kernel, `files` as pairs of path and
     text."""
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
+from msgspec.structs import replace
 
 from becalm.errors import UsageError
 from becalm.files.tables import check_keys, read_toml
@@ -43,8 +44,7 @@ LEAST = 0.1
 """The least factor of noise on the time of a run."""
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsEffect:
+class SettingsEffect(msgspec.Struct, frozen=True):
     """The effect of all settings in `when` together: a factor, and a summand after all factors."""
 
     when: frozenset[tuple[str, str]]
@@ -52,8 +52,7 @@ class SettingsEffect:
     adds: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Bowl:
+class Bowl(msgspec.Struct, frozen=True):
     """An effect that grows with the squared distance of a setting from its `best` value, by `costs` at a distance of 1.
 
     Distances are in coded units of the knob's range, on its scale. `default`: the value if it is not set.
@@ -71,8 +70,7 @@ class Bowl:
         return numbers.coded(int(settings.get(self.knob, self.default))) - numbers.coded(self.best)
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseSource:
+class NoiseSource(msgspec.Struct, frozen=True):
     """A source of noise. `size`: its standard deviation without settings, as a fraction."""
 
     name: str
@@ -81,8 +79,7 @@ class NoiseSource:
     effects: tuple[SettingsEffect, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(msgspec.Struct, frozen=True):
     """The machine under settings: sizes of noise, shape (noises,); the factor on the mean; the probability of
     failure."""
 
@@ -96,8 +93,7 @@ class State:
         return math.sqrt(float((self.sizes**2).sum()))
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedMachine:
+class SimulatedMachine(msgspec.Struct, frozen=True):
     """The model of a file. `slowest`: the limit of the factor of all effects on the mean time.
 
     `boot_ns`: the time of a boot. `boot_spread`: the standard deviation of the effect of a boot on the time of all its

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
+import msgspec
 import numpy as np
 
 from becalm.errors import UsageError
@@ -34,8 +34,7 @@ DRAWS = 5
 Function = Callable[[Floats], float]
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatedResponse:
+class SimulatedResponse(msgspec.Struct, frozen=True):
     """A model: its name, a description, and the function that draws it for a number of factors, with minimum 0."""
 
     name: str
@@ -43,8 +42,7 @@ class SimulatedResponse:
     make: Callable[[int, np.random.Generator], Function]
 
 
-@dataclass(frozen=True, slots=True)
-class TimeModel:
+class TimeModel(msgspec.Struct, frozen=True):
     """A model with its factors. `function`: 0 at the optimum; `default`: the point of factors that are not set, shape
     (factors,); `most`: the share of the default's time that the optimum saves."""
 

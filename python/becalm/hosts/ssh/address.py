@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
+import msgspec
+
 from becalm.errors import UsageError
-from becalm.values import dataclass
 
 # Names and users contain nothing that the shell of a ProxyCommand (%h, %r) could read as more than one word, or ssh as
 # an option.
@@ -14,8 +15,7 @@ _IPV6 = re.compile(r"[0-9A-Fa-f:.]+(%[A-Za-z0-9_.-]+)?")
 _USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+@-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class Address:
+class Address(msgspec.Struct, frozen=True):
     """A machine as ssh finds it. Values of None are left to the user's ssh configuration.
 
     `name` may be an alias of that configuration; `config` is another configuration file than the usual one.

@@ -12,8 +12,9 @@ import re
 import secrets
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm.errors import LostError
 from becalm.hosts.agent import Surroundings, agent_path
@@ -34,8 +35,7 @@ ENDING_SECONDS = SILENCE_SECONDS + 30
 """The time in which an agent without a connection ends, s: it has to notice that, and to restore everything."""
 
 
-@dataclass(frozen=True, slots=True)
-class PreviousAgent:
+class PreviousAgent(msgspec.Struct, frozen=True):
     """An agent whose connection was lost: its process id, the id of the boot, and the name of its spool."""
 
     pid: int
@@ -59,8 +59,7 @@ class PreviousAgent:
         return cls(pid, str(boot_id), str(spool))
 
 
-@dataclass(frozen=True, slots=True)
-class Connected:
+class Connected(msgspec.Struct, frozen=True):
     """An agent that has been started.
 
     `unfetched`: lines of finished runs that the previous agent had not sent; they stay in its spool, `former`, until
@@ -94,8 +93,7 @@ class Connected:
                     yield from event["rows"]
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
+class Route(msgspec.Struct, frozen=True):
     """The address of a machine, the access to it, and the agent to run there."""
 
     address: Address

@@ -11,9 +11,10 @@ import contextlib
 import os
 import re
 import subprocess
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+import msgspec
 
 from becalm.errors import LostError, MachineError
 from becalm.hosts.limited_output import limited_output
@@ -44,8 +45,7 @@ MARK = b"becalm-begins-here\n"
 """The mark that separates the output of start-up files of the login shell from that of a script."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandEnd:
+class CommandEnd(msgspec.Struct, frozen=True):
     """The end of a remote command.
 
     `out`: its output after the mark; `before`: output of the login shell before it, or instead of running it.

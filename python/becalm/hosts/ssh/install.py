@@ -9,8 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from becalm._version import VERSION
 from becalm.errors import MachineError, UsageError
@@ -87,8 +88,7 @@ FORMER = (
 FORGET = "rm -f {spool}"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentBinary:
+class AgentBinary(msgspec.Struct, frozen=True):
     """The agent as a file. `machines`: values of `uname -m` where it runs; empty if unknown."""
 
     content: bytes
@@ -107,8 +107,7 @@ class AgentBinary:
         return template.format(name=f"agent-{VERSION}-{self.hash[:16]}", hash=self.hash, version=VERSION, **more)
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteMachine:
+class RemoteMachine(msgspec.Struct, frozen=True):
     """A machine as its commands describe it: system, user, directory, environment, and hash of the agent there."""
 
     system: str
@@ -169,8 +168,7 @@ def install(connection: SshConnection, agent: AgentBinary, there: RemoteMachine)
     raise MachineError(f"The agent does not run on {name}: {reason}. The copy was removed.")
 
 
-@dataclass(frozen=True, slots=True)
-class RootWords:
+class RootWords(msgspec.Struct, frozen=True):
     """The words that give an agent root's rights: those before its command, and its option for `becalm-helper`."""
 
     sudo: str = ""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from becalm.nouns.option import StudyOptions, option
 from becalm.nouns.options.measuring import accepted, confidence, limit
 from becalm.units import fraction
-from becalm.values import dataclass
 
 
 def _sources(sources: Sequence[str | int]) -> tuple[str, ...]:

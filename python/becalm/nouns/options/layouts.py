@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from becalm.nouns.option import option
 from becalm.nouns.options.measuring import RunOptions, accepted, budget, limit
 from becalm.units import duration_ns
-from becalm.values import dataclass
 
 USUAL = 10
 """Layouts of each program where no number was given."""

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
+
 from becalm.nouns.option import StudyOptions, option
 
 FEWEST, MOST, USUAL = 20, 60, 30
 """The smallest and the largest number of runs of a plan: with fewer no effects can be told apart, more do not help."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedLoads:
+class PlannedLoads(msgspec.Struct, frozen=True):
     """The drawn plan: the highest level and the variance inflation of each factor, and the levels of each step."""
 
     factors: Mapping[str, float]

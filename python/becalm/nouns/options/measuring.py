@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 from becalm.errors import UsageError
 from becalm.nouns.option import StudyOptions, option, parse_keywords
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.units import fraction, limit_ns
-from becalm.values import dataclass
 
 
 def parse_confidence(value: float | str) -> float:
@@ -114,7 +114,8 @@ class RunOptions(StudyOptions):
         """Return the value for keyword arguments; `runs` without `budget` means no limit in time. Raises UsageError."""
         if keywords.get("budget") is None and keywords.get("runs") is not None:
             keywords = {**keywords, "budget": "none"}
-        return super(RunOptions, cls).of(keywords)  # noqa: UP008 - a class with slots is made anew, and super() knows the old
+        # A class with slots is made anew, and super() knows the old one.
+        return super(RunOptions, cls).of(keywords)
 
     @property
     def goal(self) -> StoppingRule:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self
 
+import msgspec
+
 from becalm.errors import UsageError
 from becalm.nouns.abort_limit import AbortLimit
 from becalm.nouns.excluded import Excluded
@@ -142,8 +144,7 @@ def flag(name: str) -> str:
     return options(TuneOptions)[name].flag
 
 
-@dataclass(frozen=True, slots=True)
-class Allowed:
+class Allowed(msgspec.Struct, frozen=True):
     """The settings that a host allows, probed before the study begins and stored, so that a resumed study has the same.
 
     `tried`: settings to try instead of searching, by name. `partial`: profiles to compare with, and the knobs that this
@@ -151,12 +152,12 @@ class Allowed:
     not tried, with their rationales. `privileged`: whether settings of the machine itself can be changed.
     """
 
-    space: Space = field(default_factory=lambda: Space(()))
+    space: Space = msgspec.field(default_factory=lambda: Space(()))
     excluded: tuple[Excluded, ...] = ()
     tried: tuple[tuple[str, Settings], ...] = ()
-    partial: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    partial: Mapping[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
     boot_ns: int = 0
-    lost: Mapping[str, str] = field(default_factory=dict)
+    lost: Mapping[str, str] = msgspec.field(default_factory=dict)
     privileged: bool = False
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from becalm.nouns.metric import Better
 from becalm.nouns.option import StudyOptions, option
-from becalm.values import dataclass
 
 
 def _columns(value: str | Sequence[str]) -> tuple[str, ...]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.report.design import residual_figures, surface_figures, tables
 from becalm.report.page import Part, Picture, filled
 from becalm.results.design_fit import DesignFit, ResponseFit
 
 
-@dataclass(frozen=True, slots=True)
-class ResponseSection:
+class ResponseSection(msgspec.Struct, frozen=True):
     """The section of one response on the page."""
 
     title: str

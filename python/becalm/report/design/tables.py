@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.nouns.factor import Factor, Level
 from becalm.nouns.finding import Interval

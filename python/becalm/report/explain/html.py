@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.load.attribution import CauseSearch
 from becalm.load.explanation import Case, Explanation
@@ -14,8 +15,7 @@ from becalm.report.page import Part, Picture, filled
 MOODS = {CauseSearch.NAMED: "bad", CauseSearch.NONE: "good", CauseSearch.NO_LOAD: "good"}
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(msgspec.Struct, frozen=True):
     """The section of a program on one machine."""
 
     title: str

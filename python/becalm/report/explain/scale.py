@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from statistics import median
+
+import msgspec
 
 from becalm.load.background_load import USED
 from becalm.load.explanation import Case, LoadPoint
@@ -37,8 +38,7 @@ LEAST_TOP = 1.3
 """The least height of the axis, which shows a task per CPU, from where a delay is expected, even without load."""
 
 
-@dataclass(frozen=True, slots=True)
-class DiagramScale:
+class DiagramScale(msgspec.Struct, frozen=True):
     """The scale of diagrams: the ends of the horizontal axis (`delay`), the end of the vertical axis (`top`), which
     begins at 0, and multipliers by measure."""
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.nouns.excluded import Excluded
@@ -17,8 +18,7 @@ from becalm.wording.export_settings import elsewhere
 Writer = Callable[[Origin, Sequence[SettingPlace]], tuple[ProductionFile, ...]]
 
 
-@dataclass(frozen=True, slots=True)
-class Form:
+class Form(msgspec.Struct, frozen=True):
     """A form of file. `holds`: the kinds of places that it can set; `best_for`: those that it sets when every setting
     is written once."""
 

@@ -9,7 +9,8 @@ import re
 import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.line import Line
 from becalm.results.export_settings import Origin, ProductionFile, SettingPlace

@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+import msgspec
+
 from becalm.errors import UsageError
 from becalm.files.kinds import IMPORT, describe, kind_of
 from becalm.files.text import read_bytes, text_of
 from becalm.nouns.conform import conform
 from becalm.report.document import Document
-from becalm.values import dataclass
 
 
 class Reader(Protocol):
@@ -31,8 +32,7 @@ class Reader(Protocol):
         """Return the studies in such a value. Raises ValueError, KeyError, TypeError, … if it breaks the format."""
 
 
-@dataclass(frozen=True, slots=True)
-class FormatRow:
+class FormatRow(msgspec.Struct, frozen=True):
     """A format: its name, the ending of its files, its module, whether it can be read back, and its purpose.
 
     A format without a module is a report of the study (`becalm.report.forms.FORMS`, by ending), not its data.

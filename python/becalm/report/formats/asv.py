@@ -17,9 +17,11 @@ import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.errors import UsageError
 from becalm.files.text import read_text
@@ -46,8 +48,7 @@ _UNITS = {"time": "seconds", "mem": "bytes", "peakmem": "bytes", "timeraw": "sec
 _TO_NS = {"seconds": 1e9, "s": 1e9, "milliseconds": 1e6, "microseconds": 1e3, "nanoseconds": 1.0}
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
+class _Known(msgspec.Struct, frozen=True):
     """The entry of a benchmark in benchmarks.json."""
 
     unit: str
@@ -219,8 +220,7 @@ def _started(value: Mapping[str, Any]) -> Iterator[int | None]:
     yield from map(_milliseconds, own.values() if isinstance(own, dict) else ())
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(msgspec.Struct, frozen=True):
     """The results of one benchmark, one for each combination of its parameters; None for a failure."""
 
     name: str

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.nouns.conform import conform
 from becalm.nouns.metric import LEAST, MOST, Better, Metric
@@ -32,8 +33,7 @@ ITERATION = "time"
 Parameters = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Repetition:
+class Repetition(msgspec.Struct, frozen=True):
     """A value of a benchmark. `outcome`: anything but OK means that it failed and has no value. `warmup`: whether it
     is stored but not counted. `started_ns`: when it began; 0 where the file does not record it.
     """
@@ -44,8 +44,7 @@ class Repetition:
     started_ns: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedBenchmark:
+class ParsedBenchmark(msgspec.Struct, frozen=True):
     """A benchmark with its values in the order of the file, in `unit`; times are in ns.
 
     `parameters`: pairs of name and value that tell it apart from others with the same name.

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 
+import msgspec
+
 from becalm.errors import UsageError
 from becalm.nouns.run import Run
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
 from becalm.units import listed
-from becalm.values import dataclass
 from becalm.wording.printable import encodable
 from becalm.wording.program_names import names_of, program_labels
 
@@ -27,8 +28,7 @@ SCALES = {
 """Units of metrics: their names in pyperf, and their size in that unit."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exported:
+class Exported(msgspec.Struct, frozen=True):
     """A program of a file: its name, its good runs, and their values in `unit`."""
 
     name: str

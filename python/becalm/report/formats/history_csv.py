@@ -13,7 +13,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from becalm.errors import UsageError
 from becalm.nouns.metric import Better

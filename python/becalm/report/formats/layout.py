@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from becalm.values import dataclass
+import msgspec
 
 LONGEST = 40
 """The number of characters of a value that are shown."""
@@ -20,8 +20,7 @@ class Unlike(ValueError):
     """An error in the layout of a file; its sentence names the place, without a full stop."""
 
 
-@dataclass(frozen=True, slots=True)
-class JsonPart:
+class JsonPart(msgspec.Struct, frozen=True):
     """A value of a file with its place, such as `benchmarks[0].runs`; the place of the whole file is empty."""
 
     value: Any

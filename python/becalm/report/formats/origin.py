@@ -10,6 +10,8 @@ import datetime
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
+
 from becalm.nouns.finding import Finding
 from becalm.nouns.revision import UNKNOWN, Revision
 from becalm.wording.findings import finding
@@ -80,11 +82,10 @@ def facts_of(hostname: Any, cpu: Any = None) -> dict[str, Any]:
     return facts
 
 
-@dataclass(frozen=True, slots=True)
-class FileOrigin:
+class FileOrigin(msgspec.Struct, frozen=True):
     """The origin of a file: facts about its machine, its time, assumptions about it, and the code it measured."""
 
-    facts: dict[str, Any] = field(default_factory=dict)
+    facts: dict[str, Any] = msgspec.field(default_factory=dict)
     created_ns: int | None = None
     noticed: tuple[Finding, ...] = ()
     revision: Revision = UNKNOWN

@@ -6,8 +6,9 @@ import contextlib
 import datetime
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm._version import VERSION
 from becalm.nouns.options.measuring import ImportOptions
@@ -146,8 +147,7 @@ ROUNDED_BELOW = 10e-6
 _METRICS = {"second": ("ns", ITERATION, 1e9), "byte": ("B", "memory", 1.0), "integer": ("", "count", 1.0)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Benchmark:
+class _Benchmark(msgspec.Struct, frozen=True):
     """A benchmark of a suite. `values`: pairs of the number (-1 for a warm-up) and the value in `unit`. `loops`:
     whether a value is of several loops together."""
 

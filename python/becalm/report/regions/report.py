@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import replace
 
+from msgspec.structs import replace
 from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text

@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, fields
 from importlib import resources
 from pathlib import Path
 
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import MachineError, UsageError
 from becalm.files import written
+from becalm.nouns.codec import plain_dict
 from becalm.results.publish import PublishedStudy
 from becalm.wording import publish as words
 
@@ -81,7 +81,7 @@ class SiteDirectory:
 
     def keep(self, studies: Sequence[PublishedStudy]) -> None:
         """Write the list of the site's studies."""
-        rows = [asdict(study) for study in studies]
+        rows = [plain_dict(study) for study in studies]
         head = {"becalm": VERSION, "schema": SCHEMA, "kind": "site", "form": FORM, "studies": rows}
         self.write_new(MANIFEST, json.dumps(head, indent=0) + "\n")
 
@@ -109,7 +109,7 @@ def _manifest(path: Path) -> dict[int, PublishedStudy] | None:
 
 
 def _study(row: Mapping[str, object]) -> PublishedStudy:
-    names = {field.name for field in fields(PublishedStudy)}
+    names = set(PublishedStudy.__struct_fields__)
     values = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items() if name in names}
     study = PublishedStudy(**values)  # type: ignore[arg-type]
     if not isinstance(study.number, int) or not isinstance(study.stamp, str):

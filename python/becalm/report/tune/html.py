@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.report.design.html import ResponseSection
 from becalm.report.design.html import section as surface
@@ -15,8 +16,7 @@ from becalm.results.tune_arms import BASELINE
 from becalm.wording import tune as sentences
 
 
-@dataclass(frozen=True, slots=True)
-class Figure:
+class Figure(msgspec.Struct, frozen=True):
     """A large number with its label, and the name of one of the page's colours."""
 
     what: str
@@ -24,8 +24,7 @@ class Figure:
     mood: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramAnswer:
+class ProgramAnswer(msgspec.Struct, frozen=True):
     """The answer for one program on the page."""
 
     program: str

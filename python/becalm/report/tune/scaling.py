@@ -7,7 +7,8 @@ same programs.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+import msgspec
 
 from becalm.report.drawing import AFTER, BEFORE, FAINT, figure, svg
 from becalm.report.table import Table
@@ -23,8 +24,7 @@ LEAST = 3
 """The number of programs from which a curve is drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Curve:
+class Curve(msgspec.Struct, frozen=True):
     """A scaling curve. `name`: the programs with … for the number; `points`: each number with both arms and their
     comparison."""
 

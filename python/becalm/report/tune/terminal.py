@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Literal
 
+from msgspec.structs import replace
 from rich.console import Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
+
+import msgspec
 
 from becalm.load.live import Instant
 from becalm.load.metrics import PROCESS, Unit, find
 
 
-@dataclass(frozen=True, slots=True)
-class LineColumn:
+class LineColumn(msgspec.Struct, frozen=True):
     """A column with its heading, its width, and its measure."""
 
     head: str

@@ -12,6 +12,8 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+import msgspec
+
 from becalm._version import VERSION
 from becalm.load.live import Instant, ProcessCounts
 from becalm.load.record import Load
@@ -22,8 +24,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 Labels = tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class MetricSeries:
+class MetricSeries(msgspec.Struct, frozen=True):
     """A series: its metric and labels, and the column of a Load that it sums, times `factor`."""
 
     metric: str

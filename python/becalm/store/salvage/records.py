@@ -7,6 +7,8 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import msgspec
+
 from becalm.store.salvage.page_file import INNER_INDEX, INNER_TABLE, LEAF_INDEX, LEAF_TABLE, PageFile
 
 Value = int | float | str | bytes | None
@@ -21,8 +23,7 @@ class BrokenError(ValueError):
     """A cell or record that is damaged."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordCell:
+class RecordCell(msgspec.Struct, frozen=True):
     """A record with its rowid (of a table) and its overflow pages."""
 
     rowid: int | None

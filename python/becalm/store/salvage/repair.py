@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from becalm._version import VERSION
 from becalm.errors import StoreError
@@ -21,8 +22,7 @@ LOST = "lost"
 """The kind and title of a study whose description was lost while other rows of it were found."""
 
 
-@dataclass(frozen=True, slots=True)
-class Salvaged:
+class Salvaged(msgspec.Struct, frozen=True):
     """The result of the repair of a store.
 
     `rows`: the number of saved rows by table; `damaged`: that of rows that were found but fail their checksum.

@@ -6,8 +6,9 @@ import contextlib
 import re
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm.store import counts, loads, region_parts, runs, studies
 from becalm.store.database import SQLITE
@@ -41,8 +42,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class FileColumn:
+class FileColumn(msgspec.Struct, frozen=True):
     """A column in the order in which a file has it."""
 
     name: str
@@ -50,8 +50,7 @@ class FileColumn:
     always: bool
 
 
-@dataclass(frozen=True, slots=True)
-class TableShape:
+class TableShape(msgspec.Struct, frozen=True):
     """A table. `packed`: it is stored by its key, in the pages of an index. `rowid`: the column that has the rowid."""
 
     name: str

@@ -1,10 +1,10 @@
 """Pictures of what is left."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 from tests.unit.analysis.test_design_fit import CHEMREACT, filled, fitted
 
 from becalm.report.design import residual_figures as figures

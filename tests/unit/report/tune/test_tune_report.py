@@ -6,12 +6,12 @@ import io
 import os
 import re
 import tomllib
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from tests.unit.analysis.confirmations import PROGRAM, TRUTH, confirmation, verdict
 

@@ -4,9 +4,9 @@ import html
 import io
 import json
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from tests.support.pages import undrawn  # noqa: F401
 

@@ -1,9 +1,9 @@
 """The live view and the lines, drawn into a terminal that is none."""
 
 import io
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from rich.console import Console
 from tests.unit.recorded import load
 

@@ -1,9 +1,9 @@
 """The exposition: its format, what is summed, and how it is given away."""
 
 import re
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.recorded import load
 
 from becalm.errors import MachineError, UsageError
@@ -80,7 +80,7 @@ def test_before_the_first_interval_there_is_little_to_say():
 
 def test_the_tables_name_columns_that_there_are():
     assert {row.column for row in (*COUNTERS, *GAUGES)} <= set(LOAD_COLUMNS)
-    assert {row.column for row in PROCESS} <= set(ProcessCounts.__dataclass_fields__)
+    assert {row.column for row in PROCESS} <= set(ProcessCounts.__struct_fields__)
     assert {row.metric for row in (*COUNTERS, *GAUGES, *PROCESS)} <= set(HELP)
     for row in COUNTERS:
         assert re.fullmatch(r"becalm_[a-z_]+_total", row.metric)

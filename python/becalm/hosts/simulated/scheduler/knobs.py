@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+import msgspec
+from msgspec.structs import replace
 
 from becalm.errors import UsageError
 from becalm.hosts.simulated.scheduler import versions
@@ -22,8 +24,7 @@ FACTOR_CPUS = 8
 """The number of CPUs up to which the kernel scales its times (get_update_sysctl_factor)."""
 
 
-@dataclass(frozen=True, slots=True)
-class KnobRow:
+class KnobRow(msgspec.Struct, frozen=True):
     """A knob of the catalogue in the model: its default on a machine with one CPU, and the function that applies it.
 
     `scaled`: whether the default grows with the number of CPUs.

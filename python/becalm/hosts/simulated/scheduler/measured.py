@@ -21,8 +21,9 @@ Threads that are not always busy run for `burst` on average, and then sleep for 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.files.tables import check_keys
@@ -37,8 +38,7 @@ FASTEST = 100.0
 """The largest speed in a co-run relative to that alone; larger values are typing errors."""
 
 
-@dataclass(frozen=True, slots=True)
-class Programs:
+class Programs(msgspec.Struct, frozen=True):
     """Programs in the engine's form: names, kinds and waits of each kind, and for each row of the file its kind,
     quantiles, threads and count."""
 
@@ -48,8 +48,7 @@ class Programs:
     programs: list[tuple[int, list[int], int, int]]
 
 
-@dataclass(frozen=True, slots=True)
-class CpuDemand:
+class CpuDemand(msgspec.Struct, frozen=True):
     """The demand of a program alone: the CPUs that it keeps busy, and its threads."""
 
     busy: float

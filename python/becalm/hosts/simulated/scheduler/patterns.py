@@ -6,8 +6,9 @@ A row of the table makes the state machines that a file would have (`states.read
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from becalm.errors import UsageError
 from becalm.nouns.keyed import parse_keyed
@@ -18,8 +19,7 @@ Numbers = Mapping[str, int]
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(msgspec.Struct, frozen=True):
     """A pattern: its name, a description, defaults of its numbers and times (ns), and a function that makes its
     file."""
 

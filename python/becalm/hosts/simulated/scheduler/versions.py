@@ -7,8 +7,9 @@ Sources: kernel/sched/features.h and fair.c of each version. 6.12 means 6.12-sta
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
 
 from becalm.errors import UsageError
 
@@ -20,8 +21,7 @@ OFF = ("next_buddy", "hrtick")
 """Features that all versions have, switched off."""
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(msgspec.Struct, frozen=True):
     """A kernel: its policy, the features that are on by default, and `more` values that differ from the engine's.
 
     `base_slice_ns`: the slice before scaling by the number of CPUs.
@@ -31,7 +31,7 @@ class Version:
     policy: str
     on: tuple[str, ...]
     base_slice_ns: int = 700_000
-    more: Mapping[str, Any] = field(default_factory=dict)
+    more: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
     def state(self, feature: str) -> str | None:
         """Return `on` or `off`; None for a feature that this kernel lacks."""
