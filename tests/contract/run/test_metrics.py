@@ -79,7 +79,7 @@ def test_the_first_and_the_last_number_of_much_output(store, take, number):
 @pytest.mark.parametrize("metric", ["Time: ([0-9.]+)", "Time: ([0-9.]+),take=first", "json:time"])
 def test_a_metric_in_lost_output_is_not_taken_for_missing(store, metric):
     script = f"{MUCH}; echo Time: 8; {MUCH}"
-    with pytest.raises(WorkloadError, match=r"bytes that it printed, and the rest was not kept\. Have it print less"):
+    with pytest.raises(WorkloadError, match=r"bytes that it printed, and the rest was not stored\. Have it print less"):
         becalm.run(shell(script), metric=metric, runs=1, warmup=0)
 
 
