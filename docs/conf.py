@@ -1,5 +1,7 @@
 """The site of becalm's documents: `make docs`. Pages are Markdown, with tables by tools/documents.py in them."""
 
+import ast
+import importlib
 import sys
 from pathlib import Path
 
@@ -41,6 +43,32 @@ html_static_path = ["_static"]
 html_css_files = ["becalm.css"]
 html_copy_source = False
 html_show_sphinx = False
+
+
+ANNOTATED = (
+    "becalm.hosts.applied_settings",
+    "becalm.hosts.events",
+    "becalm.hosts.protocol",
+    "becalm.results.progress",
+    "becalm.verbs.listing",
+)
+"""Modules with Structs whose fields have types that are imported for type checkers only."""
+
+
+def import_for_type_checkers(name: str) -> None:
+    """Import what a module imports only for type checkers: the signature of a Struct evaluates its annotations."""
+    module = importlib.import_module(name)
+    for block in ast.parse(Path(str(module.__file__)).read_text(encoding="utf-8")).body:
+        if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING":
+            for part in block.body:
+                if isinstance(part, ast.ImportFrom):
+                    source = importlib.import_module(str(part.module))
+                    for alias in part.names:
+                        setattr(module, alias.asname or alias.name, getattr(source, alias.name))
+
+
+for name in ANNOTATED:
+    import_for_type_checkers(name)
 
 
 class Table(SphinxDirective):
