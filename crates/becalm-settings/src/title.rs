@@ -13,21 +13,21 @@ pub fn save(tree: &Tree, path: &str, title: &str) -> io::Result<()> {
         remove(tree, path);
         return Ok(());
     }
-    let mut file = tree.emptied(&alongside(path), 0o600)?;
+    let mut file = tree.emptied(&sibling_path(path), 0o600)?;
     file.write_all(title.as_bytes())?;
     file.sync_data()
 }
 
 /// The title of a file; empty where there is none, or this user may not read it.
 pub fn load(tree: &Tree, path: &str) -> String {
-    String::from_utf8_lossy(&tree.own_bytes(&alongside(path)).unwrap_or_default()).into_owned()
+    String::from_utf8_lossy(&tree.own_bytes(&sibling_path(path)).unwrap_or_default()).into_owned()
 }
 
 /// The file is about to go. A title that stays is overwritten by the next.
 pub fn remove(tree: &Tree, path: &str) {
-    drop(tree.remove_file(&alongside(path)));
+    drop(tree.remove_file(&sibling_path(path)));
 }
 
-fn alongside(path: &str) -> String {
+fn sibling_path(path: &str) -> String {
     format!("{path}.title")
 }

@@ -176,12 +176,12 @@ def _quotas(others: Sequence[Others], runs: Container[int]) -> tuple[QuotaCounts
             continue
         for more in record.quotas:
             key = more.group, more.cpus
-            sum_ = sums.get(key, QuotaCounts(*key, 0, 0, 0))
+            before = sums.get(key, QuotaCounts(*key, 0, 0, 0))
             sums[key] = QuotaCounts(
                 *key,
-                periods=sum_.periods + more.periods,
-                throttled=sum_.throttled + more.throttled,
-                throttled_ns=sum_.throttled_ns + more.throttled_ns,
+                periods=before.periods + more.periods,
+                throttled=before.throttled + more.throttled,
+                throttled_ns=before.throttled_ns + more.throttled_ns,
             )
     return tuple(sums.values())
 

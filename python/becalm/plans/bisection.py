@@ -126,10 +126,10 @@ class Bisection:
         suspects = self.ancestry.indistinguishable(int(probabilities.argmax()) + 1, self.unusable)
         probability = float(sum(probabilities[place - 1] for place in suspects))
         if probability >= 1 - self.error * SEARCH:
-            for alongside in self._alongside(suspects):
-                lacking = CONFIRMED - len(self.differences.get(alongside, ()))
-                if alongside < self.places and alongside not in self.unusable and lacking > 0:
-                    return PlaceMeasurement(alongside, lacking)
+            for candidate in self._decisive(suspects):
+                lacking = CONFIRMED - len(self.differences.get(candidate, ()))
+                if candidate < self.places and candidate not in self.unusable and lacking > 0:
+                    return PlaceMeasurement(candidate, lacking)
             return Done(suspects, probability)
         before = self.ancestry.sums(probabilities)
         unsure = self.error * SEARCH / 2
@@ -142,7 +142,7 @@ class Bisection:
         assert self.reference is not None
         return PlaceMeasurement(place, visit(self.reference, sigma))
 
-    def _alongside(self, suspects: tuple[int, ...]) -> list[int]:
+    def _decisive(self, suspects: tuple[int, ...]) -> list[int]:
         """Return the places that need certainty: the parents of the suspects, and the last suspect."""
         parents = {parent for place in suspects for parent in self.ancestry.parents[place - 1]}
         return [*sorted(parents - set(suspects)), suspects[-1]]

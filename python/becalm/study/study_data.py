@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -11,7 +11,7 @@ import numpy as np
 from becalm.analysis.compare import averages
 from becalm.load.cpu_competition import quota_cpus, undisturbed, waits_for_disks
 from becalm.load.own_loads import OwnLoads
-from becalm.load.record import Series
+from becalm.load.record import Load, Series
 from becalm.nouns.run import Averages, Outcome, Run
 from becalm.plans.history import Printed
 from becalm.report.document import Document
@@ -20,6 +20,7 @@ from becalm.store import Store
 if TYPE_CHECKING:
     from becalm.load.culprits import Waiting
     from becalm.load.disk_culprits import DiskWaiting
+    from becalm.load.others import Others
 
 AVERAGED = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
 """The columns whose means a summary has."""
@@ -92,12 +93,7 @@ class StoredData(msgspec.Struct, frozen=True):
     def disk_waiting(self) -> DiskWaiting | None:
         """Return the waits for disks as StudyData describes."""
         loads = self.store.loads(self.study)
-        if not waits_for_disks(loads):
-            return None
-        from becalm.load.disk_culprits import disk_waiting  # Most measurements end without it.
-
-        waits = disk_waiting(list(self.store.runs(self.study)), loads, self.store.others(self.study))
-        return waits if waits is not None and waits.material else None
+        return _material_disk_waits(loads, lambda: (self.store.runs(self.study), self.store.others(self.study)))
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return the texts as StudyData describes."""
@@ -152,12 +148,7 @@ class DocumentData:
     def disk_waiting(self) -> DiskWaiting | None:
         """Return the waits for disks as StudyData describes."""
         document = self._document
-        if not waits_for_disks(document.loads):
-            return None
-        from becalm.load.disk_culprits import disk_waiting  # Most measurements end without it.
-
-        waits = disk_waiting(document.runs, document.loads, document.others)
-        return waits if waits is not None and waits.material else None
+        return _material_disk_waits(document.loads, lambda: (document.runs, document.others))
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return the texts as StudyData describes."""
@@ -165,4 +156,18 @@ class DocumentData:
 
 
 def _material(waits: Waiting | None) -> Waiting | None:
+    return waits if waits is not None and waits.material else None
+
+
+def _material_disk_waits(
+    loads: Sequence[Load], read: Callable[[], tuple[Iterable[Run], Sequence[Others]]]
+) -> DiskWaiting | None:
+    """Return the causes of waits for disks; None where there is nothing to say. `read`: returns the runs, and what
+    others did, only where the records of load have such waits."""
+    if not waits_for_disks(loads):
+        return None
+    from becalm.load.disk_culprits import disk_waiting  # Most measurements end without it.
+
+    runs, others = read()
+    waits = disk_waiting(list(runs), loads, others)
     return waits if waits is not None and waits.material else None

@@ -62,7 +62,7 @@ fn host() -> String {
 /// and with errors of the file system.
 pub fn created(path: &Path, since: SystemTime) -> io::Result<(File, PathBuf)> {
     for turn in 0..MOST {
-        let place = alongside(path, turn);
+        let place = sibling_path(path, turn);
         if !free(&place, since)? {
             continue;
         }
@@ -80,7 +80,7 @@ pub fn created(path: &Path, since: SystemTime) -> io::Result<(File, PathBuf)> {
 }
 
 /// Return the path itself in turn 0, and later paths with the process id and the turn in the file name.
-fn alongside(path: &Path, turn: u32) -> PathBuf {
+fn sibling_path(path: &Path, turn: u32) -> PathBuf {
     let own = match turn {
         0 => return path.to_path_buf(),
         1 => format!("{}", std::process::id()),
@@ -137,8 +137,11 @@ mod tests {
     #[test]
     fn alternative_paths_contain_the_process_id() {
         let process = std::process::id();
-        assert_eq!(alongside(Path::new("x/a.regions"), 0), PathBuf::from("x/a.regions"));
-        assert_eq!(alongside(Path::new("x/a.regions"), 1), PathBuf::from(format!("x/a.{process}.regions")));
-        assert_eq!(alongside(Path::new("a"), 2), PathBuf::from(format!("a.{process}-2")));
+        assert_eq!(sibling_path(Path::new("x/a.regions"), 0), PathBuf::from("x/a.regions"));
+        assert_eq!(
+            sibling_path(Path::new("x/a.regions"), 1),
+            PathBuf::from(format!("x/a.{process}.regions"))
+        );
+        assert_eq!(sibling_path(Path::new("a"), 2), PathBuf::from(format!("a.{process}-2")));
     }
 }

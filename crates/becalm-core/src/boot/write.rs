@@ -117,7 +117,7 @@ impl Write {
         let there = self.path();
         if matches!(self, Write::File { .. } | Write::Part { .. }) {
             // A file system that is read-only refuses to remove also what is not there.
-            let fresh = alongside(there);
+            let fresh = sibling_path(there);
             if tree.about(&fresh).is_ok() {
                 tree.remove_file(&fresh)?;
             }
@@ -205,13 +205,13 @@ fn read(tree: &Tree, path: &str) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Where a file is written before it takes its place. No loader and no systemd reads a name that ends so.
-fn alongside(path: &str) -> String {
+fn sibling_path(path: &str) -> String {
     format!("{path}.becalm-new")
 }
 
 /// Give a file these bytes at once; its owner and mode stay.
 fn replace(tree: &Tree, path: &str, bytes: &[u8]) -> io::Result<()> {
-    let fresh = alongside(path);
+    let fresh = sibling_path(path);
     let written = (|| {
         // What has that name goes first: it may be a link.
         drop(tree.remove_file(&fresh));
