@@ -136,7 +136,7 @@ impl Report {
     }
 }
 
-/// Bytes as people read them, in powers of 1024 as they are asked for.
+/// Bytes as people read them, in powers of 1024 as they are requested.
 fn size(bytes: f64) -> String {
     const KIB: f64 = 1024.0;
     match bytes {
@@ -176,8 +176,8 @@ mod tests {
         let said = report.sentence();
         assert_eq!(
             said,
-            "Load for 10.0 s: 1.90 processors busy on average (2.00 asked for); \
-             499.0 MiB written to the disk (49.9 MiB/s of 50.0 MiB/s asked for)."
+            "Load for 10.0 s: 1.90 processors busy on average (2.00 requested); \
+             499.0 MiB written to the disk (49.9 MiB/s of 50.0 MiB/s requested)."
         );
         report.shares[0].cpu_ns = None;
         report.failure = Some("It broke.".into());
