@@ -125,7 +125,7 @@ mod tests {
         };
         assert_eq!(all(&[kind(1.0, vec![0.5])], &[vec![1, 2]]), Ok(()));
         assert!(all(&[kind(1.0, vec![0.5])], &[vec![2, 1]]).unwrap_err().contains("not a list of quantiles"));
-        assert!(all(&[kind(1.0, vec![])], &[vec![1]]).unwrap_err().contains("alongside 0 of 1"));
+        assert!(all(&[kind(1.0, vec![])], &[vec![1]]).unwrap_err().contains("next to 0 of 1"));
         assert!(all(&[kind(0.0, vec![0.5])], &[vec![1]]).unwrap_err().contains("not between 0"));
         assert!(all(&[kind(1.0, vec![f64::NAN])], &[vec![1]]).unwrap_err().contains("not between 0"));
         assert!(all(&[], &[vec![1]]).unwrap_err().contains("that there is not"));
