@@ -8,7 +8,7 @@ use super::cpuset;
 use super::member;
 use super::pid_stat::PidStat;
 use super::place::Place;
-use super::task::{active_affinity, allowed, start_and_state};
+use super::task::{self, active_affinity, allowed, start_and_state};
 use super::tree::Tree;
 
 /// Tasks in cpusets of v1 that have no CPU left without these: the kernel moves them to a set above
@@ -62,7 +62,7 @@ fn threads(tree: &Tree, pid: u32) -> Vec<i32> {
     if tree.live && fs::metadata(&path).is_ok_and(|about| about.nlink() == 3) {
         return vec![pid as i32];
     }
-    tree.numbered(&path, "").into_iter().map(|tid| tid as i32).collect()
+    task::threads(tree, pid)
 }
 
 /// Whether the kernel itself has bound the task and moves it by itself: PF_NO_SETAFFINITY (include/linux/sched.h) in

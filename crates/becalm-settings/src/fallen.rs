@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use super::entry::Entry;
 use super::member::{is_above, of_task};
 use super::place::Place;
-use super::task::start_and_state;
+use super::task::{self, start_and_state};
 use super::tree::Tree;
 use crate::pid_stat::PidStat;
 
@@ -33,10 +33,9 @@ pub fn rejoin(tree: &Tree, entries: &[Entry]) {
         let of = |pid: i32, set: &HashMap<i32, String>| set.get(&pid).cloned();
         let Some(set) = of(pid, &sets).or_else(|| of(parent(tree, pid)?, &sets)) else { continue };
         sets.entry(pid).or_insert_with(|| set.clone());
-        for tid in tree.numbered(&format!("/proc/{pid}/task"), "") {
-            if of_task(tree, tid as i32).is_ok_and(|now| is_above(&now, &set)) {
+        for tid in task::threads(tree, pid as u32) {
+            if of_task(tree, tid).is_ok_and(|now| is_above(&now, &set)) {
                 // It may have ended; and a set that takes nobody was said already.
-                let tid = tid as i32;
                 let start = start_and_state(tree, tid).map(|(start, _)| start);
                 drop(start.map(|start| Place::Member { tid, start }.write(tree, &set)));
             }

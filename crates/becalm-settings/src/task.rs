@@ -1,5 +1,7 @@
 //! Processes and tasks, each known by its number and start time: whether they run, and the CPUs that they may use.
 
+use std::collections::BTreeSet;
+use std::convert::Infallible;
 use std::io;
 use std::mem;
 
@@ -12,6 +14,32 @@ use crate::place::Place;
 pub const RUNNING: &str = "running";
 pub const STOPPED: &str = "stopped";
 pub const GONE: &str = "gone";
+
+/// Listings of the threads of a process before two in a row are equal.
+const LISTINGS: usize = 10;
+
+/// The numbers of all threads of a process, ascending; none where it has ended.
+pub fn threads(tree: &Tree, pid: u32) -> Vec<i32> {
+    let list = || tree.numbered(&format!("/proc/{pid}/task"), "").into_iter().map(|tid| tid as i32).collect();
+    whole_listing(|| Ok::<_, Infallible>(list())).unwrap_or_default()
+}
+
+/// All threads of a process from listings of its directory. A listing during which a thread ends may lack others that
+/// live (next_tid and first_tid in fs/proc/base.c), but then has the one that ended, which the next has not: two equal
+/// listings are whole. Where threads never stop coming and going: all of any listing.
+pub fn whole_listing<E>(mut list: impl FnMut() -> Result<Vec<i32>, E>) -> Result<Vec<i32>, E> {
+    let mut last = list()?;
+    let mut all: BTreeSet<i32> = last.iter().copied().collect();
+    for _ in 1..LISTINGS {
+        let next = list()?;
+        if next == last {
+            return Ok(last);
+        }
+        all.extend(&next);
+        last = next;
+    }
+    Ok(all.into_iter().collect())
+}
 
 /// Start time of a process or task in clock ticks since boot (proc(5), stat, field 22) and its state letter.
 pub fn start_and_state(tree: &Tree, pid: i32) -> Option<(u64, char)> {
@@ -108,4 +136,39 @@ pub fn set_affinity(tree: &Tree, tid: i32, start: u64, value: &str) -> io::Resul
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `whole_listing` makes of these listings, and how many it took.
+    fn of(listings: &[&[i32]]) -> (Vec<i32>, usize) {
+        let mut taken = 0;
+        let found = whole_listing(|| {
+            taken += 1;
+            listings.get(taken - 1).map(|listing| listing.to_vec()).ok_or("no more")
+        });
+        (found.unwrap(), taken)
+    }
+
+    #[test]
+    fn a_thread_hidden_by_one_that_ends_is_found() {
+        assert_eq!(of(&[&[1, 2, 3], &[1, 2, 3]]), (vec![1, 2, 3], 2));
+        // 2 ended while the first was made, so that it lacks 4.
+        assert_eq!(of(&[&[1, 2, 3], &[1, 3, 4], &[1, 3, 4]]), (vec![1, 3, 4], 3));
+    }
+
+    #[test]
+    fn threads_that_never_stop_coming_are_all_named() {
+        let listings: Vec<[i32; 2]> = (0..20).map(|at| [1, 100 + at]).collect();
+        let listings: Vec<&[i32]> = listings.iter().map(|listing| &listing[..]).collect();
+        assert_eq!(of(&listings), ([1].into_iter().chain(100..110).collect(), 10));
+    }
+
+    #[test]
+    fn a_process_that_ends_between_two_listings_is_an_error() {
+        let mut listings = vec![Err("ended"), Ok(vec![1])];
+        assert_eq!(whole_listing(|| listings.pop().unwrap()), Err("ended"));
+    }
 }

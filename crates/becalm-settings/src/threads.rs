@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::cpus::{self, Cpus};
-use super::task::{affinity, same_task, set_affinity, start_and_state};
+use super::task::{self, affinity, same_task, set_affinity, start_and_state};
 use super::tree::Tree;
 use super::widened::Widened;
 use crate::pid_stat::PidStat;
@@ -231,11 +231,8 @@ fn refusal(tree: &Tree, set: &Cpus, error: io::Error) -> io::Error {
 
 /// The threads of a process with their start times.
 fn tasks(tree: &Tree, pid: i32) -> Vec<(i32, u64)> {
-    let started = |tid: u32| {
-        let tid = i32::try_from(tid).ok()?;
-        start_and_state(tree, tid).map(|(start, _)| (tid, start))
-    };
-    tree.numbered(&format!("/proc/{pid}/task"), "").into_iter().filter_map(started).collect()
+    let started = |tid| start_and_state(tree, tid).map(|(start, _)| (tid, start));
+    task::threads(tree, pid as u32).into_iter().filter_map(started).collect()
 }
 
 /// Processes that descend from one and have started since then; none where it is not known since when.

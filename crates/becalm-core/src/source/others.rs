@@ -11,10 +11,11 @@ use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::affinity::{allowed, Cpus};
 use super::pid_stat::PidStat;
+use super::process::thread_ids;
 use super::process_sums::process_cpu_ns;
 use super::taskstats::Task;
 use super::traffic::Traffic;
@@ -322,9 +323,10 @@ fn stat(pid: u32) -> Option<PidStat> {
 
 /// Return CPU time and run-queue wait over the threads of a process that live, ns (`/proc/PID/task/TID/schedstat`).
 fn waited(pid: u32) -> (u64, u64) {
-    let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { return (0, 0) };
-    let times = threads.flatten().filter_map(|thread| {
-        let text = fs::read_to_string(thread.path().join("schedstat")).ok()?;
+    let directory = PathBuf::from(format!("/proc/{pid}"));
+    let Ok(threads) = thread_ids(&directory) else { return (0, 0) };
+    let times = threads.into_iter().filter_map(|tid| {
+        let text = fs::read_to_string(directory.join(format!("task/{tid}/schedstat"))).ok()?;
         let mut words = text.split_ascii_whitespace().map(str::parse::<u64>);
         Some((words.next()?.ok()?, words.next()?.ok()?))
     });

@@ -10,6 +10,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use becalm_settings::task::whole_listing;
+
 use super::account::Account;
 use super::bytes::{lines, number, split_once, Words};
 use super::pid_stat::PidStat;
@@ -46,10 +48,22 @@ struct Thread {
     seen: u64,
 }
 
+/// The threads of the process whose `/proc/PID` is this directory, ascending.
+pub fn thread_ids(directory: &Path) -> io::Result<Vec<i32>> {
+    whole_listing(|| {
+        let mut found = Vec::new();
+        for entry in fs::read_dir(directory.join("task"))? {
+            found.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
+        }
+        found.sort_unstable();
+        Ok(found)
+    })
+}
+
 /// A process that is read again and again.
 pub struct Process {
     directory: PathBuf,
-    threads: HashMap<u32, Thread>,
+    threads: HashMap<i32, Thread>,
     gone: Sums,
     ended: u64,
     reading: u64,
@@ -126,13 +140,9 @@ impl Process {
     fn sum(&mut self, account: &mut Account) -> io::Result<()> {
         self.reading += 1;
         let mut unknown = None;
-        for entry in fs::read_dir(self.directory.join("task"))? {
-            let entry = entry?;
-            let Some(tid) = entry.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else {
-                continue;
-            };
+        for tid in thread_ids(&self.directory)? {
             // A thread that ended between being listed and being read stays as it was last seen.
-            if let Err(error) = self.thread(tid, &entry.path()) {
+            if let Err(error) = self.thread(tid, &self.directory.join(format!("task/{tid}"))) {
                 if !gone(&error) {
                     unknown = Some(refusal("proc/PID/task/TID/schedstat", &error));
                 }
@@ -164,7 +174,7 @@ impl Process {
         Ok(())
     }
 
-    fn thread(&mut self, tid: u32, path: &Path) -> io::Result<()> {
+    fn thread(&mut self, tid: i32, path: &Path) -> io::Result<()> {
         let text = fs::read(path.join("schedstat"))?;
         let mut words = Words(lines(&text).next().unwrap_or(&text));
         let (Some(run_ns), Some(wait_ns), Some(slices)) = (words.number(), words.number(), words.number())

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use super::parse::Said;
 use super::record::Task;
+use crate::source::process::thread_ids;
 
 /// More tasks than this are not named.
 const MOST: usize = 1 << 18;
@@ -44,12 +45,10 @@ impl Names {
 
     /// Look up the threads of a process that runs, by its directory in /proc.
     pub fn look_up(&mut self, directory: &Path) {
-        let Ok(tasks) = fs::read_dir(directory.join("task")) else { return };
-        for task in tasks.flatten() {
-            let Some(number) = task.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
-            if let Ok(name) = fs::read(task.path().join("comm")) {
+        for task in thread_ids(directory).unwrap_or_default() {
+            if let Ok(name) = fs::read(directory.join(format!("task/{task}/comm"))) {
                 let name = name.strip_suffix(b"\n").unwrap_or(&name);
-                self.put(number, String::from_utf8_lossy(name).into_owned());
+                self.put(task, String::from_utf8_lossy(name).into_owned());
             }
         }
     }
