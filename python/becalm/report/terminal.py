@@ -17,6 +17,7 @@ from rich.text import Text
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.study import StoredStudy
 from becalm.report import sort_order
+from becalm.report.axis import Axis
 from becalm.report.line_breaks import Trimmed
 from becalm.report.table_width import Fitted, Names
 from becalm.results.compare import Answer, Difference, Place, Summary, Verdict
@@ -242,38 +243,15 @@ def _intervals(differences: Sequence[Difference], plain: bool, width: int = 48) 
     known = [d for d in differences if math.isfinite(d.low) and math.isfinite(d.high)]
     if not known:
         return None
-    reach = max(max(abs(d.low), abs(d.high)) for d in known)
-    low, high = min(0.0, *(d.low for d in known)), max(0.0, *(d.high for d in known))
-    margin = 0.05 * (high - low) or reach or 0.001
-    low, high = low - margin, high + margin
-
-    def at(value: float) -> int:
-        return round((value - low) / (high - low) * (width - 1))
-
-    bar, left, right, point, zero = ("-", "|", "|", "o", ":") if plain else ("─", "├", "┤", "●", "┊")
+    axis = Axis((end for d in known for end in (d.low, d.high)), width, plain=plain)
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column(no_wrap=True)
     table.add_column(no_wrap=True)
     names = distinct([d.name for d in known], PICTURED)
     for name, d in zip(names, known, strict=True):
-        cells = [" "] * width
-        cells[at(0.0)] = zero
-        for index in range(at(d.low), at(d.high) + 1):
-            cells[index] = bar
-        cells[at(d.low)], cells[at(d.high)] = left, right
-        cells[at(d.estimate)] = point
-        table.add_row(name, "".join(cells).rstrip(), style=None if plain else style(d).removeprefix("bold "))
-    axis = [" "] * (width + 8)
-    labels = (
-        (0.0, "0"),
-        (low, f"{percent(low, high - low, sign=True)} %"),
-        (high, f"{percent(high, high - low, sign=True)} %"),
-    )
-    for value, label in labels:
-        start = min(max(0, at(value) - len(label) // 2), width + 8 - len(label))
-        if all(cell == " " for cell in axis[max(0, start - 1) : start + len(label) + 1]):
-            axis[start : start + len(label)] = label
-    table.add_row("", Text("".join(axis).rstrip(), "dim"))
+        line = axis.interval(d.low, d.estimate, d.high, "o" if plain else "●")
+        table.add_row(name, line, style=None if plain else style(d).removeprefix("bold "))
+    table.add_row("", Text(axis.labels(8), "dim"))
     return table
 
 
