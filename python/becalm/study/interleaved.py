@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from becalm.analysis.compare import gate
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
-from becalm.hosts import Event, Host, Loads, Runs
+from becalm.hosts import Event, Host
 from becalm.nouns.finding import Finding
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
 from becalm.nouns.study import Study
@@ -46,11 +46,8 @@ def measure_interleaved(
 
     def take(event: Event) -> None:
         opened.take(event)
-        match event:
-            case Runs(rows) if session.load:
-                looks.see(rows)
-            case Loads(loads):
-                looks.see((), loads)
+        if session.load:
+            looks.take(event)
 
     with open_session(session, f"becalm {study.kind}") as opened:
         study = opened.fitted(study)

@@ -16,6 +16,7 @@ import numpy as np
 from becalm.analysis.compare import SequentialComparison, summarise
 from becalm.analysis.compare_ranking import SequentialRanking
 from becalm.analysis.contamination import DEFAULT_RULE, NEIGHBOUR_RULE, ContaminationRule, judge_rounds, parse_rule
+from becalm.hosts.events import Event, Loads, Runs
 from becalm.load.record import Load
 from becalm.nouns.metric import Metric
 from becalm.nouns.options.measuring import CompareOptions, RunOptions
@@ -116,6 +117,14 @@ class Looks:
         """Take runs and loads, by which the next look decides which rounds were contaminated."""
         self._runs.extend(runs)
         self._loads.extend(loads)
+
+    def take(self, event: Event) -> None:
+        """See the runs or loads of an event, if it has any."""
+        match event:
+            case Runs(runs):
+                self.see(runs)
+            case Loads(loads):
+                self.see((), loads)
 
     def plan(self, history: History) -> Block | None:
         """Return the next block, after a look at the data if one is due; None when measuring ends.
