@@ -236,6 +236,9 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'becalm' has no attribute {name!r}")
     import importlib
 
+    from becalm.verbs import show_in_notebooks
+
+    show_in_notebooks()
     value = getattr(importlib.import_module(module), name)
     globals()[name] = value
     return value

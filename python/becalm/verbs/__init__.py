@@ -9,12 +9,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
-
-import msgspec
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from becalm.errors import UsageError
-from becalm.nouns.result import Result
 
 if TYPE_CHECKING:
     from becalm.verbs.bisect import bisect as bisect
@@ -107,7 +104,7 @@ if TYPE_CHECKING:
     from becalm.verbs.watch_run import watch as watch
 
 
-class StudyKind(msgspec.Struct, frozen=True):
+class StudyKind(NamedTuple):
     """A kind of study that is stored.
 
     `conclude`: the function that makes a result of a Document. `read`: the function that reads a stored result; without
@@ -120,7 +117,7 @@ class StudyKind(msgspec.Struct, frozen=True):
     pool: str = ""
 
 
-class Verb(msgspec.Struct, frozen=True):
+class Verb(NamedTuple):
     """A verb: its line in the help, its public functions by module of this folder, and its kind of study.
 
     `name` and `what` are empty for functions without a command.
@@ -347,11 +344,15 @@ def function(path: str) -> Callable[..., Any]:
     return result
 
 
-def _html(result: Result) -> str:
-    """Return a result as a fragment of a page, for notebooks."""
+def show_in_notebooks() -> None:
+    """Have results of verbs shown as HTML by notebooks, which ask them for it."""
+    from becalm.nouns.result import Result  # The command starts without it.
+
+    Result.html = staticmethod(_html)
+
+
+def _html(result: Any) -> str:
+    """Return a result as a fragment of a page."""
     from becalm.report.notebook import fragment
 
     return fragment(result)
-
-
-Result.html = staticmethod(_html)
