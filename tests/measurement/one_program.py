@@ -51,8 +51,8 @@ def main():
     value = {
         "run": run._asdict(),
         "load": loads[0]._asdict(),
-        "times": times.to_json(),
-        "waterfall": waterfall(times).to_json(),
+        "times": plain_dict(times),
+        "waterfall": plain_dict(waterfall(times)),
         "stdout": "".join(outputs),
         "made": None if result is None else plain_dict(result),
     }

@@ -17,14 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from becalm.load.background_load import CAUSES, MEASURES
-from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.stats import relative_importance
 from becalm.stats.huber import NORMAL_MAD
 from becalm.stats.response_shape import ResponseShape, shape
@@ -110,11 +108,6 @@ class Attribution(msgspec.Struct, frozen=True):
     still: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     followed: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the fields by name."""
-        value: dict[str, Any] = finite(plain_dict(self))
-        return value
 
 
 class AttributedRuns(msgspec.Struct, frozen=True):

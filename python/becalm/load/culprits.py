@@ -24,7 +24,6 @@ from becalm.load.others import Others, OthersReading, QuotaCounts, Taker
 from becalm.load.record import Load
 from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
-from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.nouns.run import Run
 from becalm.stats.arrays import Floats
 from becalm.stats.culprits import FALSE_NAMING, Basis, Blocks, NamedCandidate, joint_suspects, name_culprits
@@ -103,11 +102,6 @@ class Waiting(msgspec.Struct, frozen=True):
     def material(self) -> bool:
         """Whether the waits are worth a word."""
         return self.lost_ns >= MATERIAL * self.wall_ns > 0
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the fields by name."""
-        value: dict[str, Json] = finite(plain_dict(self))
-        return value
 
 
 class Block(NamedTuple):

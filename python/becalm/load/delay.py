@@ -12,13 +12,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
 from becalm.load.time_accounting import Times
-from becalm.nouns.codec import Json, finite, plain_dict
 
 WEIGHTS = (
     88761, 71755, 56483, 46273, 36291, 29154, 23254, 18705, 14949, 11916,
@@ -181,11 +179,6 @@ class Delay(msgspec.Struct, frozen=True):
     shared: tuple[float, float] | None
     exact: float | None
     failed: tuple[str, ...] = ()
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the fields by name; an infinite expectation becomes null."""
-        value: dict[str, Any] = finite(plain_dict(self))
-        return value
 
 
 UNLOADED, OWN_CPU, PARALLEL_CPU = "unloaded run", "own CPU time", "own CPU time in parallel"

@@ -28,7 +28,6 @@ from becalm.load.culprits import Block, Culprit, Suspects, culprits_of
 from becalm.load.others import Others, OthersReading, Taker
 from becalm.load.record import Load
 from becalm.load.time_accounting import of as times_of
-from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.nouns.run import Run
 from becalm.stats.culprits import Basis
 
@@ -66,11 +65,6 @@ class DiskWaiting(msgspec.Struct, frozen=True):
         """Whether the waits are worth a word: they are, and others moved the larger part of the bytes."""
         others = self.disk_bytes - self.own_bytes
         return self.lost_ns >= MATERIAL * self.wall_ns > 0 and others >= LARGER_PART * self.disk_bytes > 0
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the fields by name."""
-        value: dict[str, Json] = finite(plain_dict(self))
-        return value
 
 
 def disk_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Others]) -> DiskWaiting | None:

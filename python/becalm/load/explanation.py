@@ -8,15 +8,12 @@ bars of all its runs together. `Bottleneck` is a cell of the two-way table of pr
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
 from becalm.load.attribution import Attribution
 from becalm.load.delay import Delay
 from becalm.load.waterfall import Bar
-from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 
@@ -101,8 +98,3 @@ class Explanation(Result, frozen=True):
     findings: tuple[Finding, ...] = ()
     sentence: str = ""
     kind: str = "explain"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
-        value: dict[str, Any] = finite({"becalm": VERSION, "schema": SCHEMA, **plain_dict(self)})
-        return value

@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
 from becalm.load.background_load import own_cpu_ns
 from becalm.load.cpu_competition import confined
 from becalm.load.culprits import Waiting, waiting
@@ -27,7 +26,7 @@ from becalm.load.record import LOAD_COLUMNS, Load, Series
 from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
 from becalm.load.waterfall import Waterfall, waterfall
-from becalm.nouns.codec import Json, finite, plain_dict
+from becalm.nouns.codec import Json, plain_dict
 from becalm.nouns.result import Result
 from becalm.nouns.run import Outcome, Run
 
@@ -68,6 +67,8 @@ class Watched(Result, frozen=True):
     a real processor; empty where they are.
     """
 
+    KIND = "watch"
+
     study: int | None
     host: str
     program: str
@@ -103,21 +104,14 @@ class Watched(Result, frozen=True):
         """130: interrupted; 4: the program did not end well; else 0 (docs/reference/exit-codes.md)."""
         return 0 if self.run.outcome == Outcome.OK else 130 if self.run.outcome == Outcome.ABORTED else 4
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the documented form (docs/reference/json.md)."""
-        value: dict[str, Any] = {
-            **plain_dict(self),
+    def derived(self) -> dict[str, Any]:
+        """Return the run and its load by names, and what follows from the fields."""
+        return {
             "run": self.run._asdict(),
             "load": None if self.load is None else self.load._asdict(),
-            "waits": None if self.waits is None else self.waits.to_json(),
-            "disk_waits": None if self.disk_waits is None else self.disk_waits.to_json(),
-            "delay": None if self.delay is None else self.delay.to_json(),
             "delay_factor": self.delay_factor,
-            "bars": [] if self.waterfall is None else self.waterfall.to_json()["bars"],
-            "waterfall": None if self.waterfall is None else self.waterfall.to_json(),
+            "bars": [] if self.waterfall is None else list(map(plain_dict, self.waterfall.bars)),
         }
-        head = {"becalm": VERSION, "schema": SCHEMA, "kind": "watch"}
-        return {**head, **finite(value)}
 
 
 def watched(

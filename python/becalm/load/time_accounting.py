@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from becalm.load.record import Load
-from becalm.nouns.codec import Json, plain_dict
 from becalm.nouns.run import Run
 from becalm.nouns.tables import load_columns
 
@@ -121,10 +120,6 @@ class Times(msgspec.Struct, frozen=True):
         if not cpus or cpus >= width:
             return alongside
         return alongside + min((self.wait_ns or 0.0) / width, own / cpus - alongside)
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the fields by name."""
-        return plain_dict(self)
 
 
 _SUMS = {column.name for column in load_columns() if column.subject == "programs" and column.kind == "difference"}

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from becalm.load.delay import UNLOADED, own_reference
 from becalm.load.time_accounting import Times
-from becalm.nouns.codec import Json, finite, plain_dict
+from becalm.nouns.codec import plain_dict
 
 REFERENCE, SLOWER, QUEUE, IO, MEMORY, STEAL, UNEXPLAINED = (
     "reference", "slower execution", "run-queue wait", "I/O wait", "swap and reclaim", "steal", "unexplained",
@@ -99,11 +98,6 @@ class Waterfall(msgspec.Struct, frozen=True):
         """The bar that most of the delay is in, the reference left out; None without a delay or where refused."""
         known = [bar for bar in self.bars[1:] if bar.ns is not None and bar.ns > 0]
         return None if self.refused or not known else max(known, key=lambda bar: bar.ns or 0.0)
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the fields by name, bars as a list."""
-        value: dict[str, Any] = finite(plain_dict(self))
-        return value
 
 
 @dataclass(slots=True)

@@ -55,6 +55,12 @@ def plain_dict(value: Any) -> dict[str, Any]:
     return result
 
 
+def finite_dict(value: Any) -> dict[str, Any]:
+    """Return `plain_dict` of a value with None in place of infinity and NaN."""
+    result: dict[str, Any] = finite(plain_dict(value))
+    return result
+
+
 def _plain(value: object) -> Any:
     """Return a value of a subclass of a built-in type, which msgspec leaves to its callers, as that type."""
     for kind in (str, float, int):

@@ -18,7 +18,6 @@ from typing import Any
 import msgspec
 
 from becalm.errors import UsageError
-from becalm.nouns.codec import encode
 from becalm.nouns.domain import Domain, Scale
 
 Level = float | int | str
@@ -164,10 +163,6 @@ class Factor(msgspec.Struct, frozen=True):
         if "e" in text and 1 <= abs(level) < PLAIN:
             text = f"{float(text):.0f}"
         return f"{text}{' ' if unit else ''}{unit}"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the fields."""
-        return {name: encode(getattr(self, name)) for name in self.__struct_fields__}
 
     def _ends(self) -> str:
         return f"{self.low:.{DIGITS}g}..{self.high:.{DIGITS}g}"

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
+
+from becalm._version import SCHEMA, VERSION
+from becalm.nouns.codec import finite, plain_dict
 
 LINE = 100
 """The number of characters of the sentence in the `repr`."""
@@ -15,7 +18,20 @@ class Result(msgspec.Struct, frozen=True):
     """A value with a `sentence`, which is its text; its `repr` is one line, because all fields would fill screens."""
 
     html: ClassVar[Callable[[Result], str] | None] = None
-    """The function that renders a result for a notebook; `becalm.verbs` sets it, since this layer has no reports."""
+    """The function that renders a result for a notebook; `becalm.verbs` sets it: this layer has no reports."""
+
+    KIND: ClassVar[str] = ""
+    """The kind that the JSON form names; empty where a field names it."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented, versioned form (docs/reference/json.md); infinite numbers and NaN become null."""
+        head = {"becalm": VERSION, "schema": SCHEMA} | ({"kind": self.KIND} if self.KIND else {})
+        result: dict[str, Any] = finite({**head, **plain_dict(self), **self.derived()})
+        return result
+
+    def derived(self) -> dict[str, Any]:
+        """Return the members of the JSON form that are computed from the fields."""
+        return {}
 
     def __str__(self) -> str:
         return str(getattr(self, "sentence", ""))

@@ -85,7 +85,7 @@ class Space(msgspec.Struct, frozen=True):
         ]
         profiles = [[name, settings.to_json()] for name, settings in self.profiles]
         form = {"candidates": candidates, "profiles": profiles, "boot": list(self.boot)}
-        return {**form, "factors": [factor.to_json() for factor in self.factors]} if self.factors else form
+        return {**form, "factors": list(map(plain_dict, self.factors))} if self.factors else form
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Space:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.nouns.result import Result
 
 
@@ -40,6 +37,8 @@ class BisectResult(Result, frozen=True):
     time; `turns_because`: the reason why they did not although that was asked for.
     """
 
+    KIND = "bisect"
+
     good: str
     bad: str
     first: str
@@ -66,9 +65,3 @@ class BisectResult(Result, frozen=True):
     def exit_code(self) -> int:
         """0 when the commit was found, 5 when it was not (docs/reference/exit-codes.md)."""
         return 0 if self.first else 5
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the documented form (docs/reference/json.md)."""
-        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "bisect", **plain_dict(self)}
-        result: dict[str, Json] = finite(value)
-        return result

@@ -6,12 +6,8 @@ Public: Checked (one benchmark), CheckResult (all of them). `becalm.verbs.check`
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 from becalm.results.compare import Difference, Gate, gate_code
@@ -43,6 +39,8 @@ class CheckResult(Result, frozen=True):
     program could not be run, or ended badly.
     """
 
+    KIND = "check"
+
     checks: tuple[Checked, ...]
     fail_above: float
     confidence: float
@@ -58,12 +56,6 @@ class CheckResult(Result, frozen=True):
     def exit_code(self) -> int:
         """4: a program failed; 1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
         return 4 if self.failed else gate_code(self.gate, self.undecided)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
-        value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "check", **plain_dict(self)})
-        assert isinstance(value, dict)
-        return value
 
 
 def together(checks: tuple[Checked, ...]) -> Gate:

@@ -14,8 +14,7 @@ from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import decode, finite, plain_dict
+from becalm.nouns.codec import decode
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Better, Metric
 from becalm.nouns.result import Result
@@ -279,14 +278,9 @@ class Verdict(Result, frozen=True):
         """4: a program failed; 1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
         return 4 if self.stopped is Stopped.FAILED else gate_code(self.gate, self.undecided)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
-        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA}
-        value.update(plain_dict(self))
-        value["passed"] = self.passed
-        cleaned = finite(value)
-        assert isinstance(cleaned, dict)
-        return cleaned
+    def derived(self) -> dict[str, Any]:
+        """Return the members of the JSON form that are computed from the fields."""
+        return {"passed": self.passed}
 
 
 def gate_code(gate: Gate | None, undecided: str) -> int:

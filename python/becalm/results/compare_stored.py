@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite, plain_dict
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import Better
 from becalm.nouns.result import Result
@@ -124,6 +123,8 @@ class StoredComparison(Result, frozen=True):
     `fail_above`.
     """
 
+    KIND = "stored comparison"
+
     old: tuple[str, ...]
     new: tuple[str, ...]
     confidence: float
@@ -173,10 +174,6 @@ class StoredComparison(Result, frozen=True):
         """1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
         return gate_code(self.gate, self.undecided)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md). Infinite ends of an interval become null."""
-        means = [plain_dict(mean) for mean in self.geometric_means]
-        known = {"becalm": VERSION, "schema": SCHEMA, "kind": "stored comparison", **plain_dict(self)}
-        value = finite({**known, "geometric_means": means, "half_width": self.half_width})
-        assert isinstance(value, dict)
-        return value
+    def derived(self) -> dict[str, Any]:
+        """Return the members of the JSON form that are computed from the fields."""
+        return {"geometric_means": list(map(plain_dict, self.geometric_means)), "half_width": self.half_width}

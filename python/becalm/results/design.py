@@ -6,14 +6,9 @@ write it (`time=80..90min`), so that the file by itself says what its numbers me
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
-from msgspec import structs
 
-from becalm._version import SCHEMA, VERSION
 from becalm.files.cells import Cell, table_text
-from becalm.nouns.codec import Json, encode, finite
 from becalm.nouns.factor import DIGITS, Factor, Level
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
@@ -46,6 +41,8 @@ class Design(Result, frozen=True):
     largest part of an interaction of two factors in the effect of another.
     """
 
+    KIND = "design"
+
     family: str
     factors: tuple[Factor, ...]
     runs: tuple[DesignRun, ...]
@@ -73,10 +70,6 @@ class Design(Result, frozen=True):
         """Return `csv`; with `raw`, levels that a spreadsheet takes for formulas stay as they are."""
         return text(self, raw=raw)
 
-    def to_json(self) -> dict[str, Json]:
-        """Return the documented form (docs/reference/json.md)."""
-        return document(self, "design")
-
 
 def text(design: Design, *, raw: bool = False) -> str:
     """Return the design as CSV with empty cells for the responses; `raw`: quote no levels that look like formulas."""
@@ -85,14 +78,3 @@ def text(design: Design, *, raw: bool = False) -> str:
         levels = [level if isinstance(level, str) else f"{level:.{DIGITS}g}" for level in run.levels]
         rows.append([run.run, run.standard, run.block, run.point, *levels, *("" for _ in design.responses)])
     return table_text(rows, raw=raw)
-
-
-def document(value: Any, kind: str) -> dict[str, Json]:
-    """Return a value with the members that all documents begin with; numbers that JSON lacks become null."""
-    result: dict[str, Json] = finite({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **encode(value_fields(value))})
-    return result
-
-
-def value_fields(value: Any) -> dict[str, Any]:
-    """Return the fields of a frozen value by name."""
-    return structs.asdict(value)

@@ -16,7 +16,6 @@ from becalm.nouns.factor import Factor, Level
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.goal import Goal
 from becalm.nouns.result import Result
-from becalm.results.design import document
 
 GUESSED = 4.0
 """The leverage from which a prediction is only a guess: it is twice as uncertain as a single run."""
@@ -249,6 +248,8 @@ class Compromise(msgspec.Struct, frozen=True):
 class DesignFit(Result, frozen=True):
     """A filled design. `seed` is that of what was drawn for the intervals of places."""
 
+    KIND = "design fit"
+
     file: str
     factors: tuple[Factor, ...]
     runs: int
@@ -259,10 +260,6 @@ class DesignFit(Result, frozen=True):
     compromise: Compromise | None
     findings: tuple[Finding, ...] = ()
     sentence: str = ""
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the documented form (docs/reference/json.md)."""
-        return document(self, "design fit")
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> DesignFit:

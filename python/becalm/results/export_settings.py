@@ -12,11 +12,9 @@ from enum import StrEnum
 import msgspec
 
 from becalm.line import Line
-from becalm.nouns.codec import Json
 from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.result import Result
-from becalm.results.design import document
 
 EMPTY = Line("")
 
@@ -90,6 +88,8 @@ class ProductionSettings(Result, frozen=True):
     """Settings for production. `left`: those that are in none of the files, each with what can be done instead;
     `remarks`: what to know before they are used."""
 
+    KIND = "settings for production"
+
     origin: Origin
     settings: Mapping[str, Value]
     files: tuple[ProductionFile, ...] = ()
@@ -109,7 +109,3 @@ class ProductionSettings(Result, frozen=True):
     def exit_code(self) -> int:
         """0; 1 where no file holds any of the settings."""
         return 0 if self.files else 1
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the documented form (docs/reference/json.md)."""
-        return document(self, "settings for production")

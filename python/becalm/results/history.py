@@ -6,14 +6,10 @@ their commits; benchmarks and changes name them by position. Sizes are fractions
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
 from urllib.parse import quote
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 
@@ -124,6 +120,8 @@ class Timeline(Result, frozen=True):
     worse that the newest session has shown is a failure.
     """
 
+    KIND = "history"
+
     project: str
     order: str
     rate: float
@@ -147,12 +145,6 @@ class Timeline(Result, frozen=True):
     def exit_code(self) -> int:
         """1 where a change for the worse that the newest session has shown is a failure; else 0."""
         return int(self.fail_on_change and bool(self.newest))
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the documented form (docs/reference/json.md)."""
-        value: Mapping[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "history", **plain_dict(self)}
-        result: dict[str, Json] = finite(value)
-        return result
 
     def link(self, commit: str) -> str:
         """Return where a commit can be looked at; empty without a template."""

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import decode, finite, plain_dict
+from becalm.nouns.codec import decode
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import Metric
 from becalm.nouns.result import Result
@@ -61,6 +60,8 @@ class LayoutComparison(Result, frozen=True):
     the squared standard error of the difference that is noise; the rest is layout. NaN and None from one round.
     """
 
+    KIND = "layouts"
+
     study: int | None
     host: str
     elapsed_ns: int
@@ -104,12 +105,9 @@ class LayoutComparison(Result, frozen=True):
         """4: a program failed; 1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
         return 4 if self.stopped is Stopped.FAILED else gate_code(self.gate, self.undecided)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md). What is not known is null."""
-        head = {"becalm": VERSION, "schema": SCHEMA, "kind": "layouts"}
-        value = finite({**head, **plain_dict(self), "pairs": self.pairs, "passed": self.passed})
-        assert isinstance(value, dict)
-        return value
+    def derived(self) -> dict[str, Any]:
+        """Return the members of the JSON form that are computed from the fields."""
+        return {"pairs": self.pairs, "passed": self.passed}
 
 
 def from_json(value: Mapping[str, Any]) -> LayoutComparison:

@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
 from becalm.nouns.codec import plain_dict
 from becalm.nouns.result import Result
 
@@ -39,6 +38,8 @@ class Published(Result, frozen=True):
     """A site that was written. `index`: its first page; `drawn`: numbers of the studies whose pages are new or changed;
     `removed`: of those that are no longer in the store; `left_out`: a sentence for each that cannot be read."""
 
+    KIND = "publish"
+
     directory: str
     index: str
     store: str
@@ -51,7 +52,7 @@ class Published(Result, frozen=True):
     measuring: tuple[int, ...] = ()
     sentence: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented form (docs/reference/json.md)."""
+    def derived(self) -> dict[str, Any]:
+        """Return the studies without their stamps."""
         studies = [{key: value for key, value in plain_dict(study).items() if key != "stamp"} for study in self.studies]
-        return {"becalm": VERSION, "schema": SCHEMA, "kind": "publish", **plain_dict(self), "studies": studies}
+        return {"studies": studies}

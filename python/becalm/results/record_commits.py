@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import Json, finite, plain_dict
 from becalm.nouns.result import Result
 
 
@@ -25,6 +21,8 @@ class RecordedCommit(msgspec.Struct, frozen=True):
 class RecordedCommits(Result, frozen=True):
     """The recorded commits of a range, in their order. `range`: the range as the user wrote it."""
 
+    KIND = "recorded commits"
+
     project: str
     range: str
     commits: tuple[RecordedCommit, ...]
@@ -34,9 +32,3 @@ class RecordedCommits(Result, frozen=True):
     def exit_code(self) -> int:
         """4 when a commit has no session or a benchmark of one failed; else 0."""
         return 4 if any(commit.reason for commit in self.commits) else 0
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the documented form (docs/reference/json.md)."""
-        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "recorded commits", **plain_dict(self)}
-        document: dict[str, Json] = finite(value)
-        return document

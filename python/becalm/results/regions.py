@@ -79,6 +79,8 @@ class RegionReport(Result, frozen=True):
     load was looked at.
     """
 
+    KIND = "regions"
+
     study: int | None
     title: str
     machine: str
@@ -95,10 +97,6 @@ class RegionReport(Result, frozen=True):
     findings: tuple[Finding, ...] = ()
     alongside: int | None = None
     sentence: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md)."""
-        return _json("regions", self)
 
 
 class RegionAnswer(StrEnum):
@@ -149,6 +147,8 @@ class RegionComparison(Result, frozen=True):
     """Files of regions before and after a change, name by name. `timer`: the smallest change that can be seen;
     `fail_above`, `gate`, `undecided`: as in a Verdict. `files_wanted`: None where there are enough."""
 
+    KIND = "compare_regions"
+
     old: tuple[str, ...]
     new: tuple[str, ...]
     confidence: float
@@ -165,10 +165,6 @@ class RegionComparison(Result, frozen=True):
     def exit_code(self) -> int:
         """1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
         return gate_code(self.gate, self.undecided)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md)."""
-        return _json("compare_regions", self)
 
 
 def _json(kind: str, result: RegionReport | RegionComparison) -> dict[str, Any]:

@@ -5,12 +5,8 @@ Public: RegionOverview, RegionSpread.
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 
@@ -36,14 +32,10 @@ class RegionSpread(msgspec.Struct, frozen=True):
 class RegionOverview(Result, frozen=True):
     """Several files of timed regions. `machines`: how many they are of, as far as that is known."""
 
+    KIND = "region_overview"
+
     files: tuple[str, ...]
     machines: int
     regions: tuple[RegionSpread, ...]
     findings: tuple[Finding, ...] = ()
     sentence: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md)."""
-        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "region_overview", **plain_dict(self)})
-        assert isinstance(cleaned, dict)
-        return cleaned

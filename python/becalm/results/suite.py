@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import Json, plain_dict
+from becalm.nouns.codec import Json
 from becalm.nouns.metric import Better
 from becalm.nouns.result import Result
 
@@ -60,6 +58,8 @@ class Ratings(Result, frozen=True):
     `emulated`: why times are not those of a real processor; empty where they are.
     """
 
+    KIND = "suite"
+
     suite: str
     study: int | None
     host: str
@@ -69,11 +69,6 @@ class Ratings(Result, frozen=True):
     sentence: str = ""
     standing: Mapping[str, Json] = msgspec.field(default_factory=dict)
     emulated: str = ""
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the documented form (docs/how-to/suite.md)."""
-        value: dict[str, Any] = {"becalm": VERSION, "schema": SCHEMA, "kind": "suite", **plain_dict(self)}
-        return value
 
     @property
     def exit_code(self) -> int:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.result import Result
 
@@ -75,6 +72,8 @@ class SurveyResult(Result, frozen=True):
     reported; `lost`: host to why it returned no result; `interrupted`: one of them because the person ended the survey.
     """
 
+    KIND = "survey"
+
     group: str
     rate: float
     at_least: float
@@ -92,9 +91,3 @@ class SurveyResult(Result, frozen=True):
         """130: interrupted before a machine had its turn or was measured long enough; 3: one returned no result; 1: one
         is an outlier; else 0 (docs/reference/exit-codes.md)."""
         return 130 if self.interrupted else 3 if self.lost else 1 if self.named else 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md)."""
-        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "survey", **plain_dict(self)})
-        assert isinstance(cleaned, dict)
-        return cleaned

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from becalm.nouns.codec import Json
-from becalm.results.design import document
+from becalm.nouns.result import Result
 
 
 class BudgetWorth(msgspec.Struct, frozen=True):
@@ -20,7 +19,7 @@ class BudgetWorth(msgspec.Struct, frozen=True):
     single: bool
 
 
-class TuneCost(msgspec.Struct, frozen=True):
+class TuneCost(Result, frozen=True):
     """The expected cost of a study. `search_runs`, `confirm_runs`: of each program, about; None: the method decides.
     Undecided settings need more runs to confirm.
 
@@ -30,6 +29,8 @@ class TuneCost(msgspec.Struct, frozen=True):
     would see with a probability of 80 %: the saved share of a time, or the factor by which a spread falls. `factors`:
     names of what is varied; for a search for little variation `count`.
     """
+
+    KIND = "tune cost"
 
     method: str
     objective: str
@@ -49,7 +50,3 @@ class TuneCost(msgspec.Struct, frozen=True):
     buys: tuple[BudgetWorth, ...] = ()
     """The effects that usual budgets would show, of runs of 1 s where their length is not known; none without search.
     """
-
-    def to_json(self) -> dict[str, Json]:
-        """Return the documented form (docs/reference/json.md)."""
-        return document(self, "tune cost")

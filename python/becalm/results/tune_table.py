@@ -7,12 +7,9 @@ Public: ConfigurationResult (one configuration over its units), ConfigurationCho
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.metric import Better
 from becalm.nouns.result import Result
 
@@ -64,6 +61,8 @@ class ConfigurationChoice(Result, frozen=True):
     that were measured for it.
     """
 
+    KIND = "configuration choice"
+
     source: str
     unit: str
     units: tuple[str, ...]
@@ -82,9 +81,3 @@ class ConfigurationChoice(Result, frozen=True):
     def exit_code(self) -> int:
         """0: a configuration was chosen; 5: none could be (docs/reference/exit-codes.md)."""
         return 0 if self.chosen is not None else 5
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md)."""
-        value = finite({"becalm": VERSION, "schema": SCHEMA, "kind": "configuration choice", **plain_dict(self)})
-        assert isinstance(value, dict)
-        return value

@@ -16,6 +16,7 @@ from becalm.analysis.compare import averages, decides_ns, gate, left_behind, sum
 from becalm.analysis.diagnostics import contaminated, failure_numbers, outliers, series_findings, unknown
 from becalm.errors import Interrupted, WorkloadError
 from becalm.load.record import Series
+from becalm.nouns.codec import finite_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import MEMORY
 from becalm.nouns.option import StudyOptions
@@ -67,10 +68,10 @@ def conclude(
             findings += outliers(name, history, data.columns, index, loads, several=True)
     if (waits := data.waiting()) is not None:
         name = looks.names[0] if len(looks.names) == 1 else ""
-        findings += (finding("waits", waits.to_json(), name),)
+        findings += (finding("waits", finite_dict(waits), name),)
     if (disk_waits := data.disk_waiting()) is not None:
         name = looks.names[0] if len(looks.names) == 1 else ""
-        findings += (finding("disk_waits", disk_waits.to_json(), name),)
+        findings += (finding("disk_waits", finite_dict(disk_waits), name),)
     verdict = _verdict(
         looks, number, _summaries(looks, data), (*findings, *general_findings(looks, data), *noticed), baseline
     )

@@ -14,7 +14,8 @@ from msgspec.structs import replace
 from becalm.analysis.compare import LOOK_GROWTH
 from becalm.analysis.layouts import LEAST, compared, noise_is_small
 from becalm.errors import MachineError, UnfinishedError, UsageError
-from becalm.hosts import Event, Loads, Runs
+from becalm.hosts import Event
+from becalm.nouns.codec import finite_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import CALLGRIND, INSTRUCTIONS, Metric
 from becalm.nouns.options.layouts import LayoutOptions
@@ -59,11 +60,8 @@ def measure_layouts(study: Study, options: LayoutOptions, session: SessionOption
 
         def take(event: Event) -> None:
             opened.take(event)
-            match event:
-                case Runs(rows) if session.load:
-                    looks.see(rows)
-                case Loads(loads):
-                    looks.see((), loads)
+            if session.load:
+                looks.take(event)
 
         def next_block(history: History) -> Block | None:
             fraction = options.goal.fraction(history)
@@ -134,7 +132,7 @@ def conclude(looks: Looks, record: StudyData, number: int | None, noticed: Seque
         if equal:
             findings += (finding("equal_layouts", {"seeds": list(equal), "layouts": options.layouts}, name),)
     if (waits := record.waiting()) is not None:
-        findings += (finding("waits", waits.to_json()),)
+        findings += (finding("waits", finite_dict(waits)),)
     comparison = replace(comparison, findings=(*findings, *general_findings(looks, record), *noticed))
     return replace(comparison, sentence=words.sentence(comparison))
 

@@ -24,6 +24,7 @@ from becalm.load.metrics import MEASURES
 from becalm.load.plan import FACTORS
 from becalm.load.record import Load
 from becalm.load.waterfall import REFERENCE, Bar, waterfall
+from becalm.nouns.codec import finite_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.options.load_experiment import LoadExperimentOptions, PlannedLoads
 from becalm.nouns.run import Run
@@ -150,12 +151,12 @@ def _waits(store: Store, stored: StoredStudy, loads: Sequence[Load]) -> Iterator
         runs = list(store.runs(stored.number))
         waits = waiting(runs, loads, store.others(stored.number), quota_cpus(stored.facts))
         if waits is not None and waits.material and waits.blocks:
-            yield finding("waits", waits.to_json(), name)
+            yield finding("waits", finite_dict(waits), name)
     if waits_for_disks(loads):
         runs = list(store.runs(stored.number))
         disk_waits = disk_waiting(runs, loads, store.others(stored.number))
         if disk_waits is not None and disk_waits.material:
-            yield finding("disk_waits", disk_waits.to_json(), name)
+            yield finding("disk_waits", finite_dict(disk_waits), name)
 
 
 def _chosen(store: Store, studies: Sequence[str | int], program: str | None, last: bool) -> list[StoredStudy]:

@@ -21,6 +21,7 @@ from becalm.load.record import Load, Series
 from becalm.load.run_report import Watched, plain_reference, watched
 from becalm.load.time_accounting import Times, middle
 from becalm.load.time_accounting import of as times_of
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.options.watch import WatchOptions, WatchReference
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.signature import takes
@@ -151,7 +152,7 @@ def _unloaded(reference: str | float, workload: Workload, session: SessionOption
     times = middle(_times(document, _program(document, workload.name, text)))
     if times is None:
         raise UsageError(f"The reference {text} has no run that ended well.")
-    return times.to_json()
+    return plain_dict(times)
 
 
 def _program(document: Document, name: str, text: str) -> int:

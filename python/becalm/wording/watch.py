@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from becalm.load.delay import OWN_CPU, PARALLEL_CPU, UNLOADED, Delay
 from becalm.load.run_report import LEVELS, Watched
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED, Bar
+from becalm.nouns.codec import finite_dict
 from becalm.wording import culprits, study_findings
 from becalm.wording.compare import counted, duration, percent, signal_name
 from becalm.wording.printable import process_name
@@ -49,9 +50,9 @@ def answer(watched: Watched) -> str:
 def _waits(watched: Watched) -> Iterator[str]:
     """Yield the sentences about whom the program waited for."""
     if watched.waits is not None:
-        yield culprits.waiting("It", watched.waits.to_json())
+        yield culprits.waiting("It", finite_dict(watched.waits))
     if watched.disk_waits is not None:
-        yield culprits.disk_waiting("It", watched.disk_waits.to_json())
+        yield culprits.disk_waiting("It", finite_dict(watched.disk_waits))
 
 
 def _around(watched: Watched) -> Iterator[str]:

@@ -17,6 +17,7 @@ from becalm.load.cpu_competition import circumstances
 from becalm.load.delay import Competition, Delay
 from becalm.load.live import Consumer
 from becalm.load.run_report import courses, plain_reference, watched
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
@@ -211,8 +212,8 @@ def test_a_stored_run_is_said_the_same_of():
     assert verdict.study == 12
     assert verdict.delay.reference_ns == SECOND
     assert verdict.delay.reference == "unloaded run"
-    study = replace(document().study, options={"unloaded": plain_reference(SECOND, run()).to_json()})
-    assert conclude(document(study=study)).waterfall.to_json() == verdict.waterfall.to_json()
+    study = replace(document().study, options={"unloaded": plain_dict(plain_reference(SECOND, run()))})
+    assert conclude(document(study=study)).waterfall == verdict.waterfall
     with pytest.raises(UsageError, match="no finished run"):
         conclude(document(runs=[]))
 
