@@ -16,6 +16,9 @@ CLEAR = 3
 ENOUGH = 12
 """The rounds in turns from which their error shows whether the difference changes when programs run at once."""
 
+VAGUE = 0.1
+"""The bound of a slowdown, a fraction, above which it says little."""
+
 BACK = {
     "few": "too few runs fit in the time to find out whether running both at the same time tells more",
     "slowed": "they slow each other down when they run at the same time",
@@ -49,8 +52,11 @@ def _slowed(slowdowns: list[float | None], error: float | None) -> str:
         return "too few runs in turns tell whether that slowed them"
     least, most = max(min(known), 0.0), max(known)
     if most <= max(CLEAR * error, 0.0):
+        bound = max(most, 0.0) + 2 * error
+        if bound > VAGUE:
+            return f"it is not known whether that slowed them; if so, by less than {percent(bound)} %"
         none = "neither" if len(known) == 2 else "none"
-        return f"{none} was slowed by more than {percent(max(most, 0.0) + 2 * error)} %"
+        return f"{none} was slowed by more than {percent(bound)} %"
     if most - min(known) <= CLEAR * error:
         return f"each was slowed by {percent(sum(known) / len(known))} %"
     if len(known) > 2:

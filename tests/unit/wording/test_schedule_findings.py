@@ -26,6 +26,11 @@ def test_slowdowns_of_two_and_of_more_programs(slowdowns, words):
     assert f"on CPUs 0 and 1: {words}" in alongside("", {**NUMBERS, "slowdowns": slowdowns})
 
 
+def test_a_bound_that_says_little_is_no_assurance():
+    sentence = alongside("", {**NUMBERS, "slowdown_error": 0.3})
+    assert "it is not known whether that slowed them; if so, by less than 60 %." in sentence
+
+
 def test_starts_within_a_wake_up_are_counted():
     assert "175 of 180 pairs started within 20 µs." in alongside("", NUMBERS)
     assert "started" not in alongside("", {**NUMBERS, "starts": 0, "near": 0})
