@@ -73,6 +73,7 @@ TABLE = (
     Bench("power_cuts", 15, apart=True),
     Bench("gates", 240, apart=True),
     Bench("schedules", 11, apart=True),
+    Bench("memory_bound", 11, apart=True),
     Bench("published", 40, apart=True),
     Bench("clock", 5, ("--seconds", "270")),
     Bench("clock_arm", 1, ("--quick",), printed=True),

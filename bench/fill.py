@@ -30,7 +30,7 @@ BENCHES = {
     "explain": "how-to/explain.md",
     "culprit": "how-to/culprit.md",
     "gates": "how-to/check.md",
-    "schedules": "how-to/at-once.md",
+    **dict.fromkeys(("schedules", "memory_bound"), "how-to/at-once.md"),
     "where": "how-to/where.md",
     "layouts": "how-to/layouts.md",
     **dict.fromkeys(("tuning_guest", "published"), "how-to/speed.md"),
