@@ -1,14 +1,14 @@
-"""The attribution of slow runs to load: shares with intervals, a cause, or that it cannot be told.
+"""The attribution of slow runs to load: shares with intervals, and a cause or the reason why none can be named.
 
-The response is the delay factor, the predictors what the others did (`becalm.load.background_load`); load cannot help,
-so the fit is non-negative. The run queue enters as Mund's expectation, so its coefficient says how much of the expected
-delay came: 1 is all of it, and the rest is what the other measures explain. A cause is named only when
+The response is the delay factor; the predictors are measures of others' load (`becalm.load.background_load`). Load does
+not speed programs up, so the fit is non-negative. The run queue enters as Mund's expectation, so its coefficient is the
+share of the expected delay that occurred: 1 is all of it. A cause is named only when
 
-1. there is an effect at all: permuting the delays over the runs gives so good a fit in at most FALSE_NAMING of all
-   cases (for runs whose load nobody had drawn at random, shifting them in time as well, since both may drift);
+1. there is an effect at all: permuted over the runs, the delays fit as well in at most FALSE_NAMING of all cases (for
+   runs whose load was not drawn at random, they are also shifted in time, since delay and load may both drift);
 2. its share of R squared leads in at least LEAD of the bootstrap resamples;
 3. it can be told apart from the others: variance inflation below SEPARABLE;
-4. the bars of the runs' waterfalls, which are counted and know nothing of correlation, add up and agree.
+4. the bars of the runs' waterfalls, which are counted and do not depend on correlation, add up and agree.
 
 Public: Attribution, CauseShare, CauseSearch, attribute, AttributedRuns, FALSE_NAMING.
 """
@@ -30,31 +30,31 @@ from becalm.stats.response_shape import ResponseShape, shape
 Floats = npt.NDArray[np.float64]
 
 FALSE_NAMING = 0.05
-"""The rate at which a cause is named at most where there is none."""
+"""The highest rate at which a cause is named where there is none."""
 
 LEAD = 0.95
 SEPARABLE = 5.0
-"""Variance inflation from which on two loads cannot be told apart (Sheather 2009, A Modern Approach to Regression with
-R, 6.4: "exceeding 5")."""
+"""Variance inflation above which two loads cannot be told apart (Sheather 2009, A Modern Approach to Regression with R,
+6.4: "exceeding 5")."""
 
 FEWEST = 8
 """Runs below which nothing is attributed."""
 
 MATERIAL = 0.01
-"""A delay of less than 1 % over the whole range of load is none."""
+"""The delay over the whole range of load below which there is no effect: 1 %."""
 
 REFUSED = 0.1
-"""Share of runs with more waits than time above which their waits are not trusted, and so no cause is named."""
+"""The share of runs with more waits than wall time above which the waits are not trusted and no cause is named."""
 
 WILD = 3.0
-"""Standard deviations (by the median absolute deviation) from the median beyond which a delay is drawn in there."""
+"""Standard deviations (by the median absolute deviation) from the median; delays beyond are moved to this distance."""
 
 RESAMPLES, PERMUTATIONS = 1000, 1999
 
 _CAUSE_OF = {measure.name: measure.cause for measure in MEASURES}
 
 BATCH = 2_000_000
-"""Numbers in memory at a time."""
+"""Numbers in memory at the same time."""
 
 
 class CauseSearch(StrEnum):
@@ -70,10 +70,13 @@ class CauseSearch(StrEnum):
 
 
 class CauseShare(msgspec.Struct, frozen=True):
-    """A cause. `share` of R squared with its interval at 95 %; `leads`: in how many resamples it was the largest.
+    """A cause and its share of the effect.
 
-    `coefficient` by measure: delay a unit; `inflation`: variance inflation of its leading measure; `carried`: share of
-    the variation of delay that lies in the bars this cause shows in, None where they are not known.
+    - `share`: its share of R squared, with `low` and `high` at 95 %
+    - `leads`: the share of resamples in which it was the largest
+    - `coefficient`: delay per unit, by measure
+    - `inflation`: variance inflation of its leading measure
+    - `carried`: the share of the variation of delay in the bars of this cause; None where these are unknown
     """
 
     cause: str
@@ -87,12 +90,15 @@ class CauseShare(msgspec.Struct, frozen=True):
 
 
 class Attribution(msgspec.Struct, frozen=True):
-    """The attribution of the runs of one program on one machine. `shares`: the largest first; they add up to
-    `r_squared`.
+    """The attribution of the runs of one program on one machine.
 
-    `cause` is None unless `answer` is NAMED. `together`: the causes that cannot be told apart; `more_runs` of each
-    alone that would separate them. `shapes` by measure. `still`: measures that hardly varied. `missing`: those unknown.
-    `followed`: causes that no plan asked for and that rose with those that one did, of which they come.
+    - `cause`: None unless `answer` is NAMED
+    - `shares`: the largest first; they add up to `r_squared`
+    - `shapes`: by measure
+    - `together`: the causes that cannot be told apart
+    - `more_runs`: the number of runs with each of these alone that would separate them
+    - `still`: measures that hardly varied; `missing`: unknown ones
+    - `followed`: causes outside the plan that rose with causes in it, and because of them
     """
 
     runs: int
@@ -111,10 +117,10 @@ class Attribution(msgspec.Struct, frozen=True):
 
 
 class AttributedRuns(msgspec.Struct, frozen=True):
-    """The rows to attribute: a delay for each run (n,), measures by name (None: unknown), bars by name over the
-    reference.
+    """The runs to attribute, each with its delay, the measures of load, and the bars of its waterfall.
 
-    `bars`: each (n,) in units of delay, NaN where the kernel did not tell. `designed`: the loads were drawn at random.
+    `delay`: shape (n,); `measures`: by name, None where unknown. `bars`: by name, on top of the reference, shape (n,)
+    in units of delay, NaN where the kernel does not count them. `designed`: whether the loads were drawn at random.
     """
 
     delay: Floats
@@ -122,15 +128,15 @@ class AttributedRuns(msgspec.Struct, frozen=True):
     bars: Mapping[str, Floats]
     designed: bool = False
     refused: float = 0.0
-    """Share of runs whose waterfall adds up to more than the run took."""
+    """The share of runs whose waterfall adds up to more than their wall time."""
     injected: frozenset[str] = frozenset()
-    """Causes whose loads a plan drew at random, if all runs are of plans. What rises with them, they have made rise."""
+    """Causes whose loads a plan drew at random, if all runs belong to plans. They explain what rises with them."""
 
 
 def attribute(
     rows: AttributedRuns, *, seed: int = 0, resamples: int = RESAMPLES, permutations: int = PERMUTATIONS
 ) -> Attribution:
-    """Find the cause. The seed makes bootstrap and permutations repeatable."""
+    """Return the attribution of some runs. The seed makes bootstrap and permutations repeatable."""
     rng = np.random.default_rng(seed)
     y = np.asarray(rows.delay, dtype=np.float64)
     used, still, missing = _columns(rows.measures, len(y))
@@ -195,10 +201,10 @@ def attribute(
 
 
 def _without_followers(used: dict[str, Floats], injected: frozenset[str]) -> tuple[dict[str, Floats], tuple[str, ...]]:
-    """Return measures except those that cannot be told apart from the loads that a plan drew at random, and their
-    causes.
+    """Return the measures without those that follow the loads drawn by a plan, and the causes of those left out.
 
-    Only the plan can have made both rise. The bars tell which of them the program waits for.
+    If such a measure cannot be told apart from a drawn load, the plan made both rise. The bars show which of them the
+    program waits for.
     """
     drawn = [name for name in used if _CAUSE_OF[name] in injected]
     if not drawn:
@@ -217,7 +223,7 @@ def _without_followers(used: dict[str, Floats], injected: frozenset[str]) -> tup
 def _columns(
     measures: Mapping[str, Sequence[float | None]], count: int
 ) -> tuple[dict[str, Floats], tuple[str, ...], tuple[str, ...]]:
-    """Return the measures that varied, those that hardly did, and those that are not known in every run."""
+    """Return the measures that varied, those that hardly varied, and those that are unknown in some run."""
     used, still, missing = {}, [], []
     for measure in MEASURES:
         values = measures.get(measure.name, ())
@@ -232,10 +238,10 @@ def _columns(
 
 
 def _p_value(x: Floats, y: Floats, rng: np.random.Generator, count: int, designed: bool) -> float:
-    """Return the share of permuted delays that fit as well, counting the real one (Phipson & Smyth 2010).
+    """Return the share of permuted delays that fit as well, including the real order (Phipson & Smyth 2010).
 
-    All runs count alike here, so that the rate holds whatever their distribution. Wild delays are drawn in first,
-    before anything is known of the loads: one run in twenty that something else hit would hide a cause.
+    All runs have the same weight here, so that the rate holds for any distribution. Extreme delays are clipped before
+    the loads are looked at: otherwise a cause would be hidden where one run in twenty was slowed by something else.
     """
     middle = float(np.median(y))
     reach = WILD * NORMAL_MAD * float(np.median(np.abs(y - middle)))
@@ -250,7 +256,7 @@ def _p_value(x: Floats, y: Floats, rng: np.random.Generator, count: int, designe
     shuffled = rate(rng.permuted(np.tile(y, (size, 1)), axis=1) for size in _batches(x, count))
     if designed:
         return shuffled
-    # Loads and delays that drift have neighbours alike; shifting one against the other keeps that.
+    # Where loads and delays drift, neighbouring runs are alike; shifting one against the other preserves that.
     shifts = rng.permutation(np.arange(1, len(y)))[:count]
     parts = np.array_split(shifts, len(list(_batches(x, len(shifts)))))
     return max(shuffled, rate(np.array([np.roll(y, shift) for shift in part]) for part in parts))
@@ -267,7 +273,7 @@ def _resampled(x: Floats, y: Floats, weights: Floats, rng: np.random.Generator, 
 
 
 def _batches(x: Floats, count: int) -> Iterator[int]:
-    """Yield sizes of parts of `count` resamples that need some tens of megabytes each."""
+    """Yield batch sizes for `count` resamples; each batch needs some tens of megabytes."""
     size = max(1, BATCH // (x.shape[0] * (x.shape[1] + 1)))
     while count > 0:
         yield min(size, count)
@@ -277,7 +283,7 @@ def _batches(x: Floats, count: int) -> Iterator[int]:
 def _carried(cause: str, y: Floats, bars: Mapping[str, Floats], weights: Floats) -> float | None:
     """Return the share of the variation of delay in the bars of a cause: slopes of bars over delay add up to 1.
 
-    A run counts as much as in the fit: where something else hit it, its waits are not the load's.
+    A run has the weight that it has in the fit: waits of a run that something else slowed are not due to the load.
     """
 
     def together(values: Floats) -> float:
@@ -296,7 +302,7 @@ def _carried(cause: str, y: Floats, bars: Mapping[str, Floats], weights: Floats)
             total += together(values) / variation
     rest = bars.get("unexplained")
     if unknown and "unexplained" not in CAUSES[cause] and rest is not None and not np.isnan(rest).any():
-        # What the kernel does not tell is in the rest.
+        # Waits that the kernel does not count are in the rest.
         total += together(rest) / variation
     return total
 
@@ -330,8 +336,8 @@ def _leading(shares: Sequence[CauseShare], cause: str) -> str:
 
 
 def _more_runs(x: Floats, pair: Sequence[int], most: int = 100) -> int | None:
-    """Return the number of runs with each of the two loads alone, at the level seen, for an inflation below
-    SEPARABLE."""
+    """Return the number of runs with each of the two loads alone, at the observed level, that would bring the inflation
+    below SEPARABLE."""
     others = tuple(i for i in range(x.shape[1]) if i != pair[0])
     rows = []
     for alone in pair:
@@ -347,6 +353,6 @@ def _more_runs(x: Floats, pair: Sequence[int], most: int = 100) -> int | None:
 def _shape(
     group: tuple[int, ...], index: int, x: Floats, y: Floats, coefficients: Floats, floor: float
 ) -> ResponseShape:
-    """Return the shape over one measure of the delay that other causes leave; measures of its own rise with it."""
+    """Return the shape, over one measure, of the delay that other causes leave; measures of the same cause are kept."""
     rest = x @ coefficients - x[:, list(group)] @ coefficients[list(group)]
     return shape(x[:, index], y - rest, floor)

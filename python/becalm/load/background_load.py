@@ -1,8 +1,9 @@
 """The load of others during each run: the machine's counters less the program's own, as measures of comparable size.
 
-Own CPU time and own time on the run queue are counted, so they are taken off exactly. What has no own count (disk,
-network, NFS, paging) is taken off by amount: the least that any observation shows per run is at most the program's own.
-Without that a program's own I/O would explain its slowness. A measure that cannot be computed is None, never zero.
+The program's own CPU time and time on the run queue are counted, so they are subtracted exactly. Amounts without a
+count per program (disk, network, NFS, paging) are reduced by the smallest amount per run of any observation, which the
+program's own amount cannot exceed; otherwise a program's own I/O would explain its slowness. A measure that cannot be
+computed is None, never zero.
 
 Public: Observed, observed, pooled, Predictor, MEASURES, CAUSES, others, busy, unloaded, planned_reference.
 """
@@ -27,7 +28,7 @@ MIB = 1048576.0
 
 
 class Observed(msgspec.Struct, frozen=True):
-    """Runs of one program with the Load around them. `program` and `machine` name them; `around` as in `delay`."""
+    """Runs of one program with the Load around them. `around`: the competition for CPUs, as `delay` takes it."""
 
     study: int
     program: str
@@ -38,12 +39,12 @@ class Observed(msgspec.Struct, frozen=True):
     seqs: tuple[int, ...] = ()
     """Sequence numbers of the runs."""
     own_cpu_ns: float | None = None
-    """CPU time in the interval that is not others': see `own_cpu_ns`."""
+    """CPU time in the interval that is not used by others (`own_cpu_ns`)."""
     mixed: bool = False
-    """Whether other runs lie in the same interval, so that the load's sums are not of this program alone."""
+    """Whether other runs lie in the same interval, so that the load's sums do not belong to this program alone."""
 
     def delay(self, reference: Times | None) -> Delay | None:
-        """Return the delay against an unloaded run, or its own CPU time."""
+        """Return the delay against an unloaded run, or against the program's own CPU time without a reference."""
         return delay(self.times, self.around, reference)
 
 
@@ -55,10 +56,10 @@ def observed(
     loads: Iterable[Load],
     around: Callable[[Run, Load], Competition] | None = None,
 ) -> list[Observed]:
-    """Join counted good runs with their loads, one Observed for each load and program in it.
+    """Join counted good runs with their loads: one Observed for each load and program in it.
 
-    `names` by workload; `around` tells what is known of the competition, else queue and CPUs of the load. Warm-ups
-    and runs that did not end well are left out; loads without a good run too.
+    `names`: by workload. `around`: returns the competition for CPUs; without it, queue and CPUs of the load. Warm-ups,
+    runs that did not end well, and loads without a good run are left out.
     """
     by_seq = {run.seq: run for run in runs}
     observations = []
@@ -87,8 +88,8 @@ def observed(
 
 
 def own_cpu_ns(inside: Sequence[Run], load: Load) -> float | None:
-    """Return the CPU time of all runs in an interval, whatever their program and end, and of starting them: between two
-    runs one CPU may have been the agent's. None where the CPU time of any run is unknown."""
+    """Return the CPU time of all runs in an interval, of whatever program and outcome, and of starting them: between
+    two runs one CPU may have been the agent's. None where the CPU time of any run is unknown."""
     spent = 0.0
     for run in inside:
         if run.user_ns is None or run.system_ns is None:
@@ -98,10 +99,9 @@ def own_cpu_ns(inside: Sequence[Run], load: Load) -> float | None:
 
 
 def pooled(observations: Sequence[Observed]) -> Observed:
-    """Return several observations of one program as one: the same load held for all of them. Raises ValueError for
-    none.
+    """Return several observations of one program under the same load as one. Raises ValueError for none.
 
-    Loads are pooled as their columns say, times averaged by runs.
+    Each column of the loads is pooled in its own way; times are averaged over runs.
     """
     if len(observations) == 1:
         return observations[0]
@@ -138,10 +138,7 @@ def _plain(run: Run, load: Load) -> Competition:
 
 
 class Predictor(msgspec.Struct, frozen=True):
-    """A measure of others' load. `cause` is the subsystem it belongs to; `floor`: a smaller range is no load.
-
-    `bars` are those of a waterfall in which this load can show.
-    """
+    """A measure of others' load. `cause`: its subsystem; `floor`: the range below which it counts as no load."""
 
     name: str
     title: str
@@ -157,7 +154,7 @@ def _bytes(*values: int | None) -> float | None:
 
 
 def _disk(load: Load) -> float | None:
-    """Return the disk's load without swapping, which is paging."""
+    """Return the disk's load without swapping, which counts as paging."""
     moved = _bytes(load.disk_read_bytes, load.disk_write_bytes)
     swapped = _bytes(load.swap_in_bytes, load.swap_out_bytes) or 0.0
     return None if moved is None else max(0.0, moved - swapped)
@@ -186,17 +183,17 @@ AMOUNTS = (
     ),
     Predictor("nfs", "NFS calls", "1/s", "NFS", 5.0, _calls),
 )
-"""Measures of which the program's own part is not counted. The floors are what an idle machine's services do."""
+"""Measures without a count of the program's own part. The floors are the values of an idle machine's services."""
 
 QUEUE_MEASURE = Predictor("queue", "run queue over CPUs", "", "CPU", 0.1, lambda load: None)
 CPU_MEASURE = Predictor("cpu", "use of the other CPUs", "", "CPU", 0.05, lambda load: None)
 STEAL_MEASURE = Predictor("steal", "steal", "", "hypervisor", 0.01, lambda load: None)
 
 USED = "cpu_use"
-"""The whole CPU use of others: shown, but no predictor."""
+"""The whole CPU use of others: shown, but not a predictor."""
 
 MEASURES = (QUEUE_MEASURE, CPU_MEASURE, *AMOUNTS, STEAL_MEASURE)
-"""The measures; one more is one more row, and its arithmetic in `others` where its own part is counted."""
+"""All measures. To add one, add a row, and its arithmetic in `others` if the program's own part is counted."""
 
 CAUSES = {
     "CPU": (QUEUE, SLOWER),
@@ -206,19 +203,20 @@ CAUSES = {
     "NFS": (UNEXPLAINED, IO),
     "hypervisor": (STEAL, SLOWER, UNEXPLAINED),
 }
-"""The bars of a waterfall in which a cause shows. A program sleeps for network and NFS, which no bar counts; writing to
-a full disk queue is partly sleep (balance_dirty_pages), and paging to memory (zram) is work on the CPU."""
+"""The bars of a waterfall in which each cause shows. A program that waits for network or NFS sleeps, which no bar
+counts; writing to a full disk queue is partly sleep (balance_dirty_pages); paging to memory (zram) is CPU work."""
 
 
 def others(observations: Sequence[Observed]) -> dict[str, list[float | None]]:
-    """Return each measure of each observation, in the order given.
+    """Return each measure of each observation, in the given order. CPUs are those that the program may use.
 
-    `queue`: others' mean runnable tasks as Mund's expectation counts them, max(1, r / n) - 1 with r the whole queue
-    and n the CPUs, or the program's own tasks where these are more;
-    `cpu`: share of the CPUs used by others, but at most that of all but one; `cpu_use`: the whole of it. Where the CPUs
-    are saturated the others use what a slow program leaves, so that the whole follows from the delay, and of a single
-    CPU nothing is known by it. `steal`: share of the interval's CPU time that was stolen; the rest in their unit a
-    second. CPUs are those that the program may use.
+    - `queue`: others' mean runnable tasks as Mund's expectation counts them, max(1, r / n) - 1; r is the whole queue,
+      and n is the number of CPUs, or of the program's own tasks where these are more
+    - `cpu_use`: the share of the CPUs that others used; where the CPUs are saturated, others use what a slow program
+      leaves, so that this share is a result of the delay
+    - `cpu`: the same, but at most the share of all CPUs except one; None on a single CPU
+    - `steal`: the stolen share of the interval's CPU time
+    - further measures: in their own unit, per second
     """
     table: dict[str, list[float | None]] = {name: [] for name in (*(measure.name for measure in MEASURES), USED)}
     for observation in observations:
@@ -241,7 +239,7 @@ def others(observations: Sequence[Observed]) -> dict[str, list[float | None]]:
 
 
 def _less_own(observations: Sequence[Observed], rates: Sequence[float | None]) -> list[float | None]:
-    """Take off, program by program, the least amount per run seen."""
+    """Subtract the smallest observed amount per run, program by program."""
     seconds = [observation.load.interval_ns / 1e9 for observation in observations]
     least: dict[tuple[str, str], float] = {}
     for observation, rate, time in zip(observations, rates, seconds, strict=True):
@@ -259,18 +257,19 @@ def _less_own(observations: Sequence[Observed], rates: Sequence[float | None]) -
 FEWEST_UNLOADED = 3
 
 IDLE = {"queue": 0.02, "cpu": 0.05, "steal": 0.01}
-"""The values above which an observation is not of an unloaded run; for the other measures their floor counts."""
+"""The values above which an observation is not of an unloaded run; for other measures it is their floor."""
 
 BUSY_WAIT, BUSY_STEAL = 0.1, 0.05
-"""The values above which a machine is busy, whatever a plan says: the wait for a CPU over the program's own CPU time,
-and the time in which any task waited for one; stolen time. Starting short programs alone stays far below the first."""
+"""The values above which a machine is busy, whatever its plan: the first for the wait for a CPU over the program's own
+CPU time, and for the share of time in which any task waited for one; the second for the stolen share. Starting short
+programs without other load stays far below the first."""
 
 
 def busy(observation: Observed, steal: float | None) -> bool:
-    """Return whether what was counted shows that others wanted the CPUs of this observation.
+    """Return whether the counts show that others wanted the CPUs of this observation.
 
-    Own wait, pressure and steal are counted by the kernel, each for itself; one of them is enough. Pressure tells
-    nothing where the program has more tasks than CPUs, which wait for each other. `steal`: a share of the CPU time.
+    The kernel counts the program's own wait, pressure and steal separately; one of them is enough. Pressure is no
+    evidence where the program has more tasks than CPUs, which wait for each other. `steal`: a share of the CPU time.
     """
     own = observation.delay(None)
     if own is not None and own.exact is not None and own.exact > 1 + BUSY_WAIT:
@@ -285,13 +284,13 @@ def busy(observation: Observed, steal: float | None) -> bool:
 def unloaded(observations: Sequence[Observed], table: dict[str, list[float | None]] | None = None) -> Times | None:
     """Return the times of an unloaded run of one program on one machine: the median of observations without load.
 
-    None when fewer than FEWEST_UNLOADED are, or when neither queue nor CPU use is known: then it cannot be told.
+    None with fewer than FEWEST_UNLOADED such observations. One whose queue and CPU use are both unknown is not counted.
     """
     rows = others(observations) if table is None else table
     calm = []
     for index, observation in enumerate(observations):
         values = {m.name: rows[m.name][index] for m in MEASURES}
-        # Of how much others used all counts here, also what a plan cannot tell from the program's own delay.
+        # All CPU use of others counts here, even the part that may be a result of the program's own delay.
         values["cpu"] = rows[USED][index]
         known = values["queue"] is not None or values["cpu"] is not None
         idle = all((values[m.name] or 0.0) <= IDLE.get(m.name, m.floor) for m in MEASURES)
@@ -301,9 +300,9 @@ def unloaded(observations: Sequence[Observed], table: dict[str, list[float | Non
 
 
 def planned_reference(calm: Sequence[Observed]) -> tuple[Times | None, int]:
-    """Return what the steps without load of a plan are like, and how many of them were not unloaded.
+    """Return the median times of a plan's steps without load, and how many of these steps were not unloaded.
 
-    None with fewer than FEWEST_UNLOADED that were, unless the plan has no more.
+    The times are None with fewer than FEWEST_UNLOADED unloaded steps, unless the plan has no more of them.
     """
     steal = others(calm)["steal"]
     quiet = [

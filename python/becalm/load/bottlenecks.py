@@ -1,4 +1,4 @@
-"""The bottlenecks of programs: the bar of a waterfall with most of a delay, and the two-way table. Pure."""
+"""The bottlenecks of programs: the bar of a waterfall with most of a delay, and the two-way table. Pure functions."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from becalm.load.explanation import Bottleneck, Case, LoadPoint
 from becalm.load.waterfall import MEMORY, NAMES, QUEUE, REFERENCE, STEAL, Bar
 
 SLOW = 1.005
-"""A mean delay below half a percent has no bottleneck."""
+"""The mean delay factor up to which there is no bottleneck: half a percent."""
 
 
 FORCED = (QUEUE, MEMORY, STEAL)
-"""Bars that no program has on a machine which nobody else wants: the kernel counts that it was kept from running."""
+"""Bars that are empty on a machine that nobody else uses: the kernel counts that the program was kept from running."""
 
 LEAST_OF_DELAY, LEAST_OF_TIME = 0.5, 0.1
-"""The least shares of the delay and of the time for which a forced wait is the answer, whatever differs between
-runs."""
+"""The least shares of the delay and of the time at which a forced wait is the answer, however much runs differ."""
 
 
 def forced_wait(bars: Sequence[Bar], delay: float) -> Bar | None:
-    """Return the counted wait that most of the delay of the mean run is, where it is one that others force on it."""
+    """Return the counted wait that others force on the program, if most of the mean run's delay lies in it."""
     name, share = bottleneck(bars, delay)
     if name not in FORCED or (share or 0.0) < LEAST_OF_DELAY:
         return None
@@ -34,7 +33,7 @@ def mean_delay(points: Sequence[LoadPoint], runs: int) -> float:
 
 
 def bottleneck(bars: Iterable[Bar], delay: float) -> tuple[str | None, float | None]:
-    """Return the largest bar on top of the reference and its share of all on top; None without a delay."""
+    """Return the largest bar besides the reference, and its share of all such bars; None for both without a delay."""
     if delay < SLOW:
         return None, None
     above = [(bar.name, bar.ns) for bar in bars if bar.name != REFERENCE and bar.ns is not None and bar.ns > 0]
@@ -45,7 +44,7 @@ def bottleneck(bars: Iterable[Bar], delay: float) -> tuple[str | None, float | N
 
 
 def bottlenecks(cases: Sequence[Case]) -> list[Bottleneck]:
-    """Return the two-way table: each program on each machine, then each machine and each program over all."""
+    """Return the two-way table: each program on each machine, then each machine and each program over all cases."""
     result = [
         Bottleneck(
             c.program,
@@ -68,8 +67,7 @@ def bottlenecks(cases: Sequence[Case]) -> list[Bottleneck]:
 
 
 def _together(cases: Sequence[Case], program: str | None, machine: str | None) -> Bottleneck:
-    """Return the bar that dominates over several cases: by its mean share of what came on top, each case counting
-    alike."""
+    """Return the bar that dominates over several cases, by its mean share of the delay; all cases have one weight."""
     shares: dict[str, float] = dict.fromkeys(NAMES[1:], 0.0)
     slow = [case for case in cases if case.bottleneck is not None]
     for case in slow:

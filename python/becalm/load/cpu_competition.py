@@ -1,7 +1,7 @@
 """The competition for CPUs in a load, by the settings of a run and the facts of the machine.
 
-A program competes with others on the CPUs that it may use alone. The kernel tells the run queue of the whole machine,
-so on fewer CPUs the queue is known where nobody else used these, and otherwise not.
+A program competes with others on the CPUs that it may use. The kernel reports the run queue of the whole machine only.
+For a program that is confined to some CPUs the queue is therefore known only where nobody else used them.
 
 Public: circumstances, quota_cpus, others_share, stolen_share, confined, undisturbed,
 waits_for_disks, MATERIAL.
@@ -20,14 +20,14 @@ from becalm.load.time_accounting import Times
 from becalm.nouns.settings import Settings
 
 ALONE = 0.05
-"""The use by others of the CPUs that a program may use, a share, up to which they count as the program's alone."""
+"""The share of the CPUs that a program may use, used by others, up to which they count as the program's alone."""
 
 MATERIAL = 0.02
-"""The share of the programs' time below which a wait for a CPU is not worth a word."""
+"""The share of the programs' time below which a wait for a CPU is not reported."""
 
 
 def circumstances(load: Load | None, settings: Settings, facts: Mapping[str, Any]) -> Competition:
-    """Run queue, CPUs that the run may use, its nice value, and whether sessions are groups; None is unknown."""
+    """Return the run queue, the CPUs and nice value of a run, and whether sessions are groups; None is unknown."""
     values = dict(settings.values)
     cpus: float | None = None if load is None else load.cpus
     count = _count(str(values.get("cpus", "")))
@@ -41,16 +41,17 @@ def circumstances(load: Load | None, settings: Settings, facts: Mapping[str, Any
         queue=None if load is None else load.queue,
         cpus=cpus,
         nice=int(nice) if nice.lstrip("-").isdecimal() else 0,
-        # Without autogroup there may still be control groups, which nobody has asked about.
+        # Without autogroup there may still be control groups; whether there are is unknown.
         grouped=True if autogroup else None,
         quota_cpus=quota_cpus(facts),
     )
 
 
 def quota_cpus(facts: Mapping[str, Any]) -> float | None:
-    """Return the CPUs that the quota of the control group is worth; None without a quota.
+    """Return the number of CPUs that the quota of the control group allows; None without a quota.
 
-    The tightest of the group and of those above it, in either version of cgroups (crates/becalm-core/src/facts).
+    It is the tightest quota of the group and its ancestors, in either version of cgroups
+    (crates/becalm-core/src/facts).
     """
     groups = facts.get("cgroups")
     words = str(groups.get("cpu_limit") or "").split() if isinstance(groups, Mapping) else []
@@ -60,9 +61,9 @@ def quota_cpus(facts: Mapping[str, Any]) -> float | None:
 
 
 def others_share(load: Load, own_ns: float | None) -> float | None:
-    """Return the share of the CPUs that programs may use which others used; may be below 0 for what ticks cannot tell.
+    """Return the share of the programs' CPUs that others used; it may be below 0, since ticks are inexact.
 
-    `own_ns`: CPU time in the interval that is not others'. Without a record of which CPUs these are it is all of them.
+    `own_ns`: CPU time in the interval that is not others'. Where the programs' CPUs were not recorded, all CPUs count.
     """
     busy, cpus = (load.own_cpus_busy_ns, load.own_cpus) if load.confined else (load.busy_ns, load.cpus)
     room = load.interval_ns * (cpus or 0)
@@ -70,29 +71,30 @@ def others_share(load: Load, own_ns: float | None) -> float | None:
 
 
 def stolen_share(load: Load) -> float | None:
-    """Return the share of the time of the CPUs that programs may use which the hypervisor took."""
+    """Return the share of the time of the programs' CPUs that the hypervisor took."""
     steal, cpus = (load.own_cpus_steal_ns, load.own_cpus) if load.confined else (load.steal_ns, load.cpus)
     room = load.interval_ns * (cpus or 0)
     return None if steal is None or not room else steal / room
 
 
 def undisturbed(loads: Sequence[Load]) -> bool:
-    """Return whether loads by themselves show that no wait was worth a word: a short look before all runs are read."""
+    """Return whether the loads alone show that no wait is worth reporting: a quick test before all runs are read."""
     waits = sum((load.wait_ns or 0) + (load.steal_ns or 0) for load in loads)
-    # The programs did not run for all of an interval.
+    # The programs ran for only a part of an interval.
     return waits < MATERIAL * sum(load.interval_ns for load in loads) / 2
 
 
 def waits_for_disks(loads: Sequence[Load]) -> bool:
-    """Return whether loads by themselves show that a wait for disks may be worth a word, as `undisturbed` does."""
+    """Return whether the loads alone show that a wait for disks may be worth reporting: a quick test."""
     waits = sum(load.block_ns or 0 for load in loads)
     return waits >= MATERIAL * sum(load.interval_ns for load in loads) / 2 > 0
 
 
 def confined(around: Competition, load: Load, times: Times, own_ns: float | None) -> Competition:
-    """Return what is known of the competition on the CPUs that a program may use.
+    """Return the competition on the CPUs that a program may use, as far as it is known.
 
-    On fewer than the machine has the queue is the program's own tasks where others used none of them, else unknown.
+    If these are fewer than the machine has, the queue is the program's own tasks if others used none of these CPUs, and
+    else unknown.
     """
     cpus = around.cpus
     if load.own_cpus is not None:

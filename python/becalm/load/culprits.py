@@ -1,9 +1,9 @@
-"""The waits of programs for a CPU and who caused them: others on this machine by name, the program itself, a quota,
+"""The waits of programs for a CPU and their causes: others on this machine by name, the program itself, a quota, or
 the hypervisor.
 
-Run-queue wait is counted by the kernel. A quota's part is counted as well (cgroups: throttled time); a single thread
-cannot wait for itself, and of several tasks the part that they may have waited for each other is bounded. The rest was
-caused by others; `becalm.stats.culprits` decides which of them are named. Pure: records in, a Waiting out.
+The kernel counts the run-queue wait, and a quota's part of it (cgroups: throttled time). A single thread cannot wait
+for itself; the time that several tasks may have waited for each other has an upper bound. The rest was caused by
+others, and `becalm.stats.culprits` decides which of them are named. Pure functions: records in, a Waiting out.
 
 Public: Culprit, Suspects, Waiting, waiting; Block, culprits_of for `becalm.load.disk_culprits`.
 """
@@ -29,8 +29,8 @@ from becalm.stats.arrays import Floats
 from becalm.stats.culprits import FALSE_NAMING, Basis, Blocks, NamedCandidate, joint_suspects, name_culprits
 
 TOGETHER = 0.02
-"""The share of their CPU time that several tasks, no more than there are CPUs, may wait for each other: those that run
-on their own CPUs do not, and it takes a while until they do."""
+"""The share of their CPU time that several tasks, no more than there are CPUs, may wait for each other: tasks on
+different CPUs do not wait, but it takes a while until they are spread."""
 
 
 class Level(StrEnum):
@@ -42,14 +42,18 @@ class Level(StrEnum):
 
 
 _RATE = FALSE_NAMING / len(Level)
-"""The rate at each level, since each is a further chance to name somebody wrongly."""
+"""The rate of false naming at each level: every level is a further chance to name somebody wrongly."""
 
 
 class Culprit(msgspec.Struct, frozen=True):
     """A process, or several, that caused a share of the waits for others, with a lower and an upper bound.
 
-    `level`: what it is; `pid`: None of several processes or an ended one; `group`: a control group; `count`: processes;
-    `used_ns`: CPU time that it took; `basis`: how it was found.
+    - `level`: the kind of culprit
+    - `pid`: None for several processes or an ended one
+    - `group`: the control group
+    - `count`: the number of processes
+    - `used_ns`: the CPU time that they used
+    - `basis`: the argument by which they were found
     """
 
     level: Level
@@ -72,13 +76,17 @@ class Suspects(msgspec.Struct, frozen=True):
 
 
 class Waiting(msgspec.Struct, frozen=True):
-    """The waits of some runs, in ns over all of them. `wall_ns`: their time, summed over the tasks at work at a time.
+    """The waits of some runs, in ns over all of them.
 
-    `lost_ns`: all waits, with stolen time, is the sum of `others_ns`, `own_ns`, `quota_ns`, `hypervisor_ns` and
-    `unknown_ns`, which is of the others or of the program itself. `quota_cpus` of `cpus`: the tightest quota, where
-    there is one; `quotas`: the counts of each, from the innermost control group to the root. `several`: whether
-    more than one thread or process took part; `scope`: what of the programs the waits are of (`Load.scope`). `blocks`:
-    the number of readings of what others took.
+    - `wall_ns`: the time of the runs, times the tasks at work at the same time
+    - `lost_ns`: all waits and stolen time: the sum of `others_ns`, `own_ns`, `quota_ns`, `hypervisor_ns` and
+      `unknown_ns`
+    - `unknown_ns`: waits either for others or for the program itself
+    - `quota_cpus`: the tightest quota, in CPUs, if there is one; `cpus`: the CPUs that the programs could use
+    - `quotas`: the counts of each quota, from the innermost control group to the root
+    - `several`: whether more than one thread or process took part
+    - `scope`: the part of the programs whose waits are known (`Load.scope`)
+    - `blocks`: the number of readings of the others' CPU time
     """
 
     runs: int
@@ -100,12 +108,12 @@ class Waiting(msgspec.Struct, frozen=True):
 
     @property
     def material(self) -> bool:
-        """Whether the waits are worth a word."""
+        """Whether the waits are worth reporting."""
         return self.lost_ns >= MATERIAL * self.wall_ns > 0
 
 
 class Block(NamedTuple):
-    """The time of one reading. `own_ns`: of the waits, what the program's own tasks may have caused at most."""
+    """The time of one reading. `own_ns`: the most of the waits that the program's own tasks may have caused."""
 
     reading: OthersReading | None
     span_ns: float
@@ -116,10 +124,10 @@ class Block(NamedTuple):
 def waiting(
     runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Others], quota_cpus: float | None = None
 ) -> Waiting | None:
-    """Return what runs waited for; None where no load tells it.
+    """Return the waits of runs by cause; None where no load has them.
 
-    `runs`: all of a study, or those that are asked about; loads and others of further runs are left out. All in their
-    order.
+    `runs`: all runs of a study, or the selected ones; loads and others of further runs are left out. All arguments are
+    in the order of the runs.
     """
     by_seq = {run.seq: run for run in runs}
     inside: list[tuple[Load, list[Run]]] = []
@@ -156,14 +164,14 @@ def waiting(
     known = [block for block in blocks if block.reading is not None]
     if waits.others_ns < MATERIAL * wall_ns or not known:
         return waits
-    # The part of the waits that readings cover stands for all of them.
+    # The waits within readings are taken as representative of all waits.
     covered = sum(block.wait_ns for block in known) / wait_ns if wait_ns else 0.0
     culprits, suspects = culprits_of(known, hidden, MATERIAL * wall_ns * min(covered, 1.0))
     return replace(waits, culprits=culprits, suspects=suspects, blocks=len(known))
 
 
 def _quotas(others: Sequence[Others], runs: Container[int]) -> tuple[QuotaCounts, ...]:
-    """Return what quotas did around some runs, by their `seq`; records that cover others as well are left out."""
+    """Return the counts of quotas around some runs, by `seq`; records that also cover other runs are left out."""
     sums: dict[tuple[str, float], QuotaCounts] = {}
     for record in others:
         if not all(seq in runs for seq in range(record.first, record.last + 1)):
@@ -181,7 +189,7 @@ def _quotas(others: Sequence[Others], runs: Container[int]) -> tuple[QuotaCounts
 
 
 class _Part(NamedTuple):
-    """A load with its runs, in ns: their time, waits without those for a quota, and CPU time."""
+    """A load with its runs, in ns: wall time, waits without those for a quota, and CPU time."""
 
     load: Load
     runs: list[Run]
@@ -196,7 +204,7 @@ class _Part(NamedTuple):
 
 def _part(load: Load, runs: list[Run]) -> _Part:
     times = times_of(runs, load)
-    # Of several tasks at work at a time each has its own time.
+    # Several tasks that work at the same time have the wall time each.
     wall_ns = float(sum(run.took_ns for run in runs)) * times.width
     cpu_ns = (times.on_cpu_ns or 0.0) * len(runs)
     whole = float(load.wait_ns or 0)
@@ -209,11 +217,11 @@ def _part(load: Load, runs: list[Run]) -> _Part:
 
 
 def _most_own(times: Times, load: Load, cpu_ns: float) -> float:
-    """Return how long the program's own tasks may have waited for each other at most."""
+    """Return the longest time that the program's own tasks may have waited for each other."""
     if not times.several:
         return 0.0
     if load.scope == "leader":
-        # The waits are of its first thread: others of its tasks had the CPU for as long as they ran.
+        # The waits are those of its first thread: its other tasks had the CPU for as long as they ran.
         return max(0.0, cpu_ns - float(load.exec_ns or 0))
     cpus = load.own_cpus or load.cpus or 1
     return cpu_ns * max(TOGETHER, times.ready / cpus - 1)
@@ -224,9 +232,9 @@ def _all_ns(reading: OthersReading | None) -> float:
 
 
 def _blocks(parts: Sequence[_Part], others: Sequence[Others]) -> tuple[list[Block], float]:
-    """Return the waits reading by reading, and the CPU time that nobody is known to have taken, ns.
+    """Return the waits by reading, and the CPU time that cannot be assigned to anybody, ns.
 
-    Parts for which there is no reading are blocks without one.
+    A part without a reading becomes a block without one.
     """
     blocks: list[Block] = []
     bare: list[_Part] = []
@@ -244,7 +252,7 @@ def _blocks(parts: Sequence[_Part], others: Sequence[Others]) -> tuple[list[Bloc
         unseen += busy - taken - sum(part.cpu_ns for part in mine)
         readings = _timed(record.readings, mine)
         if len(readings) > 1:
-            # The kernel tells of ended processes after the run: when they ran is not known.
+            # The kernel reports ended processes only after the run, so it is unknown when they ran.
             ended += sum(taker.cpu_ns for reading in readings for taker in reading.taken if taker.pid is None)
         wait_ns, own_ns = (float(sum(values)) for values in zip(*((p.wait_ns, p.own_ns) for p in mine), strict=True))
         for reading in readings[:-1]:
@@ -259,9 +267,9 @@ def _blocks(parts: Sequence[_Part], others: Sequence[Others]) -> tuple[list[Bloc
 
 
 def _timed(readings: Sequence[OthersReading], parts: Sequence[_Part]) -> Sequence[OthersReading]:
-    """Return the readings where the waits of each are known, else all of them as one.
+    """Return the readings if the waits within each are known, else their sum as a single reading.
 
-    Of several tasks some may have ended before a reading, with their waits.
+    Of several tasks, some may have ended before a reading, together with the count of their waits.
     """
     if len(readings) == 1 or (len(parts) == 1 and len(parts[0].runs) == 1 and not parts[0].several):
         return readings
@@ -271,7 +279,7 @@ def _timed(readings: Sequence[OthersReading], parts: Sequence[_Part]) -> Sequenc
 
 
 def culprits_of(blocks: Sequence[Block], hidden: float, least_ns: float) -> tuple[tuple[Culprit, ...], Suspects | None]:
-    """Return the named ones: processes, else names, else control groups; and those that can only be named together."""
+    """Return the named culprits (processes, else names, else control groups), and those that only count jointly."""
     keys: tuple[tuple[Level, Callable[[Taker], object]], ...] = (
         (Level.PROCESS, lambda taker: (taker.pid, taker.name)),
         (Level.NAME, lambda taker: taker.name),
@@ -300,7 +308,7 @@ def _called(takers: Sequence[Taker]) -> str:
 
 
 def _table(blocks: Sequence[Block], hidden: float, key: Callable[[Taker], object]) -> tuple[list[list[Taker]], Blocks]:
-    """Return the takers of each candidate, and the candidates' CPU time by block."""
+    """Return the processes of each candidate, and the candidates' CPU time by block."""
     places: dict[object, int] = {}
     who: list[list[Taker]] = []
     entries: list[tuple[int, int, float]] = []

@@ -1,9 +1,11 @@
-"""The delay factor of a run, what was to be expected, and which assumption of the expectation failed.
+"""The delay factor of a run, the expected one, and the assumptions of the expectation that failed.
 
-delay factor = wall time / reference time (Mund 1996). Reference: the wall time of an unloaded run, else the program's
-own user + system time. Three expectations stand next to it. `mund`: 1 while the run queue holds no more tasks than
-there are CPUs, else queue / CPUs; it takes equal shares for granted. `fair_delay`: the same with the kernel's weights
-(nice, control groups, autogroup) and a quota. `exact`: 1 + run-queue wait / CPU time, which the kernel counted.
+delay factor = wall time / reference time (Mund 1996). The reference is the wall time of an unloaded run, else the
+program's own user + system time. Three expectations stand next to it:
+
+- `mund`: 1 while the run queue holds no more tasks than there are CPUs, else queue / CPUs. It assumes equal shares.
+- `fair_delay`: the same with the kernel's weights (nice, control groups, autogroup) and a quota.
+- `exact`: 1 + run-queue wait / CPU time, both counted by the kernel.
 
 Public: Contender, fair_delay, weight_of_nice, mund, Competition, Delay, delay, own_reference.
 """
@@ -24,36 +26,37 @@ WEIGHTS = (
     1024, 820, 655, 526, 423, 335, 272, 215, 172, 137,
     110, 87, 70, 56, 45, 36, 29, 23, 18, 15,
 )  # fmt: skip
-"""Weight of nice -20 to 19 (Linux, kernel/sched/core.c, sched_prio_to_weight)."""
+"""The weights of nice -20 to 19 (Linux, kernel/sched/core.c, sched_prio_to_weight)."""
 
 GROUP_WEIGHT = 1024
-"""A control group with cpu.weight 100 or cpu.shares 1024, and an autogroup of nice 0."""
+"""The weight of a control group with cpu.weight 100 or cpu.shares 1024, and of an autogroup of nice 0."""
 
 AGREE = 0.1
-"""Expectation and truth within a tenth agree: the queue is sampled, and no scheduler is exact over a short run."""
+"""The relative difference up to which expectation and measurement agree: the queue is sampled, and no scheduler is
+exact over a short run."""
 
 
 def weight_of_nice(nice: int) -> int:
-    """Return the kernel's weight of a task with this nice value, -20 to 19. Raises ValueError for another one."""
+    """Return the kernel's weight of a task with a nice value from -20 to 19. Raises ValueError for other values."""
     if not -20 <= nice <= 19:
         raise ValueError(f"A nice value lies between -20 and 19, not at {nice}.")
     return WEIGHTS[nice + 20]
 
 
 def mund(queue: float, cpus: float, tasks: float = 1.0) -> float:
-    """Delay that Mund (1996) expects of a single-threaded program: max(1, queue / CPUs); the queue includes it.
+    """Return the delay that Mund (1996) expects of a single-threaded program: max(1, queue / CPUs).
 
-    With equal shares `tasks` of a program that are more than the CPUs have of them what they are of the queue, and
-    alone they would have all: max(1, queue / tasks).
+    The queue includes the program. If its own `tasks` are more than the CPUs, they have tasks / queue of all CPUs with
+    equal shares, and all CPUs when nothing else runs: the delay is max(1, queue / tasks).
     """
     return max(1.0, queue / max(cpus, tasks))
 
 
 class Contender(msgspec.Struct, frozen=True):
-    """Tasks that want CPUs all the time. `tasks` is their mean number, each can use one CPU.
+    """Tasks that want CPUs all the time. `tasks` is their mean number; each can use one CPU.
 
-    `group` names the scheduling group they are in: a control group, or a terminal session where autogroup is on. Tasks
-    without one ("") compete with whole groups as if each were one.
+    `group` names their scheduling group: a control group, or a terminal session where autogroup is on. Each task
+    without a group ("") competes with whole groups as if it were one.
     """
 
     tasks: float = 1.0
@@ -69,12 +72,12 @@ def fair_delay(
     weights: Mapping[str, float] | None = None,
     quota_cpus: float | None = None,
 ) -> float:
-    """Delay of one task of `own` when CPUs are shared by weight and tasks are placed ideally.
+    """Return the delay of one task of `own` when CPUs are shared by weight and tasks are placed ideally.
 
-    `weights` gives groups another weight than GROUP_WEIGHT. A task cannot use more than one CPU, so what a heavy one
-    leaves goes to the rest (the water-filling that weighted fair queueing comes to; Linux,
-    Documentation/scheduler/sched-design-CFS.rst, "Group scheduler extensions"). `quota_cpus`: CPUs that cpu.max of its
-    own group allows. Exact on one CPU; on several a lower bound, as no kernel places tasks ideally.
+    `weights`: the weights of groups that differ from GROUP_WEIGHT. `quota_cpus`: the CPUs that cpu.max of its own group
+    allows. A task cannot use more than one CPU, so the rest of a heavy task's share goes to the others (the
+    water-filling of weighted fair queueing; Linux, Documentation/scheduler/sched-design-CFS.rst, "Group scheduler
+    extensions"). Exact on one CPU; a lower bound on several, as no kernel places tasks ideally.
     """
     every = [own, *(other for other in others if other.tasks > 0)]
     grouped = {contender.group for contender in every if contender.group}
@@ -117,9 +120,11 @@ def _fill(room: float, entities: Sequence[tuple[float, float]]) -> list[float]:
 class Competition(msgspec.Struct, frozen=True):
     """The competition for CPUs, as far as it is known.
 
-    `queue`: mean number of runnable tasks, the program's own included. `cpus`: those the program may use. `grouped`:
-    whether autogroup or control groups put programs into groups; None: not known. `weight` and `quota_cpus` are those
-    of the program's own group; `threads` its own runnable tasks.
+    - `queue`: mean number of runnable tasks, the program's own included
+    - `cpus`: the number of CPUs that the program may use
+    - `grouped`: whether autogroup or control groups put programs into groups; None where unknown
+    - `weight`, `quota_cpus`: those of the program's own group
+    - `threads`: the program's own runnable tasks
     """
 
     queue: float | None
@@ -132,12 +137,11 @@ class Competition(msgspec.Struct, frozen=True):
     threads: float = 1.0
 
     def shared(self) -> tuple[float, float] | None:
-        """Return the least and largest delay by fair shares, over the groups that the others can be in; None without a
-        queue.
+        """Return the least and the largest delay by fair shares, over the possible groups of the others.
 
-        It is over what the program takes alone, where more `threads` than CPUs share these already. Without groups all
-        tasks compete alone. With groups the others are at best all in one other group; at worst half of them share the
-        program's group and each of the rest has one of its own.
+        None without a queue. Where more `threads` than CPUs already share them, it is relative to the program without
+        other load. Without groups all tasks compete singly. With groups the others are at best all in one other group;
+        at worst half of them share the program's group, and each of the rest has a group of its own.
         """
         if self.queue is None or not self.cpus:
             return None
@@ -164,11 +168,12 @@ class Competition(msgspec.Struct, frozen=True):
 
 
 class Delay(msgspec.Struct, frozen=True):
-    """`factor` = wall / reference, with the expectations next to it; None is unknown.
+    """The delay factor, wall / reference, with the expectations next to it; None is unknown.
 
-    `reference`: "unloaded run", "own CPU time", or that "in parallel" (Times.alone_ns). `shared`: least and largest
-    share-aware expectation. `exact`: 1 + run-queue wait / CPU time; of several tasks, what they wait for others than
-    each other, over their CPU time in parallel. `failed`: which assumptions did not hold, as sentences.
+    - `reference`: "unloaded run", "own CPU time", or "own CPU time in parallel" (Times.alone_ns)
+    - `shared`: the least and the largest expectation by fair shares
+    - `exact`: 1 + run-queue wait / CPU time; for several tasks, their wait for others over their CPU time in parallel
+    - `failed`: the assumptions that did not hold, as sentences
     """
 
     factor: float
@@ -185,12 +190,12 @@ UNLOADED, OWN_CPU, PARALLEL_CPU = "unloaded run", "own CPU time", "own CPU time 
 
 
 def own_reference(times: Times) -> str:
-    """Return the name of its own CPU time as a reference."""
+    """Return the name of a reference that is the program's own CPU time."""
     return OWN_CPU if times.width == 1.0 else PARALLEL_CPU
 
 
 def delay(times: Times, circumstances: Competition, reference: Times | None = None) -> Delay | None:
-    """Return the delay of a run against `reference`, an unloaded one; None with neither that nor its CPU time."""
+    """Return the delay of a run against an unloaded `reference`, or its own CPU time; None where neither is known."""
     queue, cpus = circumstances.queue, circumstances.cpus
     alone = times.alone_ns(cpus)
     base_ns, name = (alone, own_reference(times)) if reference is None else (reference.wall_ns, UNLOADED)

@@ -1,15 +1,15 @@
-"""The waits of programs for disks and who caused them.
+"""The waits of programs for disks and the processes that caused them.
 
-The kernel counts waits for disks (delay accounting) and the bytes that each process moved. Two arguments of
-`becalm.stats.culprits` name a process, as for a CPU:
+The kernel counts waits for disks (delay accounting) and the bytes that each process moved. As for a CPU, two arguments
+of `becalm.stats.culprits` can name a process:
 
-1. Accounting: neither the program nor all others can have caused the waits. Each wait of the program's own may have
-   lasted ALONE_NS on an idle disk. The others had the disk for as long as it was busy, in proportion to their bytes or,
-   where that is more, to requests of a page each of ALONE_NS at most. Nobody is named so where several disks moved
-   bytes, since no count tells which process used which.
-2. Variation: the waits rise and fall with its part of the disks' busy time, by bytes.
+1. Accounting: neither the program nor all others together can have caused the waits. Each of the program's own waits
+   may have lasted ALONE_NS on an idle disk. The others used the disk in proportion to their bytes or, where that is
+   more, to requests of a page each, at most ALONE_NS per request. This argument names nobody where several disks moved
+   bytes, since no count shows which process used which disk.
+2. Variation: the waits rise and fall with the process's part of the disks' busy time, by bytes.
 
-Pure: records in, a DiskWaiting out.
+Pure functions: records in, a DiskWaiting out.
 
 Public: DiskWaiting, disk_waiting, ALONE_NS.
 """
@@ -32,21 +32,24 @@ from becalm.nouns.run import Run
 from becalm.stats.culprits import Basis
 
 ALONE_NS = 20_000_000.0
-"""The longest that a request takes on an idle disk: a seek, a turn, and the flush of the disk's cache."""
+"""The longest time of a request on an idle disk, ns: a seek, a rotation, and the flush of the disk's cache."""
 
 PAGE = 4096
-"""The fewest bytes of a request (a page), by which the number of a process's requests is bounded."""
+"""The fewest bytes of a request (a page), which bounds the number of a process's requests."""
 
 LARGER_PART = 0.5
-"""The least share of all bytes that others must have moved for one of them to be named."""
+"""The share of all bytes that others together must have moved at least before one of them is named."""
 
 
 class DiskWaiting(msgspec.Struct, frozen=True):
     """The waits of some runs for disks, in ns over all of them, and the bytes that were moved meanwhile.
 
-    `wall_ns`: as of a Waiting; `own_bytes`: those of the programs, `disk_bytes`: of the disks. A culprit's `used_ns` is
-    time of the disks. `unread`: processes whose traffic may not be read, at most at a time; `disks`: those that moved
-    anything, at most at a time; `blocks`: the number of readings.
+    - `wall_ns`: as in a Waiting
+    - `own_bytes`, `disk_bytes`: bytes of the programs, and of the disks
+    - `culprits`: their `used_ns` is time of the disks
+    - `unread`: the largest number at one time of processes whose traffic may not be read
+    - `disks`: the largest number at one time of disks that moved anything
+    - `blocks`: the number of readings
     """
 
     runs: int
@@ -62,15 +65,15 @@ class DiskWaiting(msgspec.Struct, frozen=True):
 
     @property
     def material(self) -> bool:
-        """Whether the waits are worth a word: they are, and others moved the larger part of the bytes."""
+        """Whether the waits are worth reporting: long enough, and others moved the larger part of the bytes."""
         others = self.disk_bytes - self.own_bytes
         return self.lost_ns >= MATERIAL * self.wall_ns > 0 and others >= LARGER_PART * self.disk_bytes > 0
 
 
 def disk_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Others]) -> DiskWaiting | None:
-    """Return what runs waited for disks and who moved bytes meanwhile; None where that was not recorded.
+    """Return the waits of runs for disks and the processes that moved bytes meanwhile; None where not recorded.
 
-    As `waiting`: all in their order, and records of further runs are left out.
+    All arguments are in the order of the runs, as for `waiting`; records of further runs are left out.
     """
     by_seq = {run.seq: run for run in runs}
     begins = [load.first for load in loads]
@@ -106,15 +109,15 @@ def disk_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Ot
         culprits = tuple(culprit for culprit in culprits if culprit.basis == Basis.ACCOUNTING)
         if culprits:
             return replace(waits, culprits=culprits, suspects=suspects)
-    # By bytes no bound holds, so that variation alone may name.
+    # Bytes give no bound here, so only variation may name a process.
     culprits, _ = culprits_of(by_bytes, math.inf, least_ns)
     return replace(waits, culprits=culprits)
 
 
 def _blocks(record: Others, by_seq: dict[int, Run], loads: Sequence[Load]) -> tuple[Block, Block, DiskWaiting] | None:
-    """Return a record with the most that each may have used of the disks, the same by bytes, and its part of the whole.
+    """Return a record's block by the most disk time of each process, its block by bytes, and its part of the total.
 
-    None where something of it is not known.
+    None where a needed count is unknown.
     """
     runs = [by_seq.get(seq) for seq in range(record.first, record.last + 1)]
     mine = [run for run in runs if run is not None]
@@ -134,11 +137,11 @@ def _blocks(record: Others, by_seq: dict[int, Run], loads: Sequence[Load]) -> tu
         own_waits = min(own_waits, sum(count or 0 for count in voluntary))
 
     def by_bytes_ns(moved: float) -> float:
-        """Return the time of the disks in proportion to bytes of others."""
+        """Return the part of the disks' time in proportion to bytes moved by others."""
         return busy_ns * max(0.0, min(moved, disk_bytes - own_bytes)) / disk_bytes if disk_bytes else 0.0
 
     def most_ns(moved: float) -> float:
-        """Return the time of the disks that bytes of others may have taken at most."""
+        """Return the most time of the disks that bytes moved by others may have taken."""
         requests = max(0.0, min(moved, disk_bytes - own_bytes)) / PAGE
         most = max(by_bytes_ns(moved), busy_ns * min(1.0, requests / max(transfers, 1)))
         return min(most, requests * ALONE_NS)

@@ -1,4 +1,4 @@
-"""From observations of one program on one machine to what they show: delays, waterfalls, others' load, a cause.
+"""The evidence in observations of one program on one machine: delays, waterfalls, others' load, and a cause.
 
 Public: Evidence, evidence.
 """
@@ -19,8 +19,8 @@ from becalm.load.waterfall import NAMES, REFERENCE, Waterfall, waterfall
 
 
 class Evidence(msgspec.Struct, frozen=True):
-    """All lists are in the order of `observations`. `reference` is None where no run was unloaded: then own CPU time
-    is."""
+    """Observations with their evidence, in lists of the same order. `reference`: None where no run was unloaded; own
+    CPU time is the reference then."""
 
     program: str
     machine: str
@@ -33,11 +33,11 @@ class Evidence(msgspec.Struct, frozen=True):
 
     @property
     def runs(self) -> int:
-        """Runs in all observations."""
+        """The number of runs in all observations."""
         return sum(observation.times.runs for observation in self.observations)
 
     def bar_ns(self, name: str) -> float | None:
-        """Return the time of all runs in one bar, ns; None where it is unknown for any of them."""
+        """Return the time of all runs in one bar, ns; None where it is unknown for any observation."""
         values = [fall[name].ns for fall in self.waterfalls]
         known = [
             v * observation.times.runs
@@ -57,8 +57,8 @@ def evidence(
 ) -> Evidence | None:
     """Return the evidence of the observations of one program on one machine; None when no delay can be computed.
 
-    `reference`: an unloaded run measured elsewhere; else it is looked for among them. `designed`: loads were drawn at
-    random; `injected`: their causes, where that holds of all observations.
+    `reference`: an unloaded run measured elsewhere; by default one is searched among the observations. `designed`:
+    whether loads were drawn at random; `injected`: the causes of these loads, if all observations have such loads.
     """
     table = others(observations)
     base = unloaded(observations, table) if reference is None else reference
@@ -101,15 +101,14 @@ def evidence(
 
 
 UNSAMPLED = 0.25
-"""The share of observations that may be left out of the attribution for lack of a sample of the run queue."""
+"""The share of observations without a sample of the run queue that may be left out of the attribution."""
 
 
 def _sampled(queue: Sequence[float | None]) -> list[int]:
-    """Return the observations that the attribution rests on: those with a run queue, unless that costs too many, and
-    then all.
+    """Return the observations on which the attribution rests: those with a run queue, or all if too many lack one.
 
-    The queue is sampled, and a short observation may be without. It would otherwise cost the measure by which the CPU
-    is mostly judged.
+    The queue is sampled, so a short observation may lack it. Keeping such observations would cost the measure on which
+    the judgement of the CPU mostly rests.
     """
     known = [index for index, value in enumerate(queue) if value is not None]
     return known if len(known) >= (1 - UNSAMPLED) * len(queue) else list(range(len(queue)))

@@ -1,7 +1,7 @@
-"""The noun Explanation: what stored runs show of the load next to them, program by program, machine by machine.
+"""The noun Explanation: the load next to stored runs and its effect, by program and machine.
 
-`Case` is one program on one machine: its runs as `LoadPoint`s, the fit and the named cause (`load.attribution`), the
-bars of all its runs together. `Bottleneck` is a cell of the two-way table of programs and machines. Values only:
+`Case` is one program on one machine: its runs as `LoadPoint`s, the fit and the named cause (`load.attribution`), and
+the bars of all its runs together. `Bottleneck` is a cell of the two-way table of programs and machines. Values only:
 `becalm.verbs.explain` makes them, `becalm.report.explain` words and draws them. Shares are fractions.
 """
 
@@ -19,10 +19,12 @@ from becalm.nouns.result import Result
 
 
 class LoadPoint(msgspec.Struct, frozen=True):
-    """The runs `first` to `last` of a study, which had one load. `measures`: others' load by name; None is unknown.
+    """The runs `first` to `last` of a study, which had one load.
 
-    `queue` and `cpus`: mean run queue, the program included, and CPUs. `bars`: ns of a run by name. `refused`: why no
-    cause may be read from the bars; empty when one may.
+    - `measures`: others' load by name, None where unknown
+    - `queue`, `cpus`: mean run queue, the program included, and number of CPUs
+    - `bars`: ns of a run by name
+    - `refused`: the reason why no cause may be read from the bars; empty when one may
     """
 
     study: int
@@ -38,7 +40,7 @@ class LoadPoint(msgspec.Struct, frozen=True):
 
 
 class Spread(msgspec.Struct, frozen=True):
-    """A measure (`becalm.load.metrics`) of the whole machine over the points that it is known of, in its base unit."""
+    """A measure (`becalm.load.metrics`) of the whole machine over the points where it is known, in its base unit."""
 
     name: str
     mean: float
@@ -47,13 +49,16 @@ class Spread(msgspec.Struct, frozen=True):
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A program on one machine. `reference_ns`: unloaded run, or own CPU time; `reference` says which, as in Delay.
+    """A program on one machine.
 
-    `bars`: the mean run, as a waterfall; `bottleneck`: the bar that most of the delay is in, with its share of the
-    delay; None without a delay. `designed`: loads were drawn by a plan. `refused`: why no cause may be read from
-    `bars`; empty when one may. `forced`: the bar of a counted wait that others force on it and that most of the
-    delay is (`load.bottlenecks.forced_wait`), None without one. `load`: what the machine did meanwhile, measure
-    by measure.
+    - `reference_ns`: time of the unloaded run, or own CPU time; `reference` names which, as in Delay
+    - `bars`: the waterfall of the mean run
+    - `bottleneck`: the bar with most of the delay, and its share of the delay; None without a delay
+    - `designed`: whether a plan drew the loads
+    - `refused`: the reason why no cause may be read from `bars`; empty when one may
+    - `forced`: the bar of a counted wait that others force on the program and that is most of the delay
+      (`load.bottlenecks.forced_wait`); None without one
+    - `load`: the load of the machine meanwhile, measure by measure
     """
 
     program: str
@@ -75,9 +80,9 @@ class Case(msgspec.Struct, frozen=True):
 
 
 class Bottleneck(msgspec.Struct, frozen=True):
-    """The bar with most of the delay. `program` or `machine` None: over all of them, each counting alike.
+    """The bar with most of the delay. `program` or `machine` None: over all of them, each with the same weight.
 
-    `delay`: mean delay factor; `cause`: named by the attribution, None where none was; `runs` it rests on.
+    `delay`: the mean delay factor. `cause`: as named by the attribution, or None. `runs`: the number of runs.
     """
 
     program: str | None

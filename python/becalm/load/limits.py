@@ -1,6 +1,6 @@
-"""Limits for errors of the network and for calls that NFS sent again: beyond them something is broken, not busy.
+"""Limits for network errors and for repeated NFS calls, beyond which something is broken rather than busy.
 
-Pure: loads in, `Beyond` values out; unknown counts say nothing, and are no zeros.
+Pure functions: loads in, `Beyond` values out; an unknown count is not evidence and not zero.
 
 Public: Limit, Beyond, LIMITS, beyond.
 """
@@ -14,11 +14,14 @@ import msgspec
 from becalm.load.record import Load
 
 FEWEST = 3
-"""Events below which no share is worth a word: a single lost packet is no fault."""
+"""The number of events below which no share is reported: a single lost packet is not a fault."""
 
 
 class Limit(msgspec.Struct, frozen=True):
-    """More than `most` of the events `of` ended as `events`: both are columns of Load; `kind` is of the finding."""
+    """The largest share `most` of the events `of` that may end as `events`: both are columns of Load.
+
+    `kind`: the kind of the finding.
+    """
 
     kind: str
     events: str
@@ -37,7 +40,7 @@ LIMITS = (
 
 
 class Beyond(msgspec.Struct, frozen=True):
-    """The number of `events` among `of` that is more than the limit allows."""
+    """A number of `events` among `of` that is more than the limit allows."""
 
     limit: Limit
     events: int
@@ -45,7 +48,7 @@ class Beyond(msgspec.Struct, frozen=True):
 
 
 def beyond(loads: Sequence[Load], limits: Sequence[Limit] = LIMITS) -> list[Beyond]:
-    """Return the limits that the loads together exceed. Loads in which one of both counts is unknown are left out."""
+    """Return the limits that the loads together exceed. Loads in which either count is unknown are left out."""
     beyonds = []
     for limit in limits:
         pairs = [(getattr(load, limit.events), getattr(load, limit.of)) for load in loads]

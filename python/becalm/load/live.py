@@ -1,6 +1,6 @@
-"""The values of a watch: one interval of the machine (Instant), and of a process that is followed (Followed).
+"""The values of a watch: one interval of the machine (Instant), and one of a followed process (Followed).
 
-Values only; `becalm.verbs.watch` makes them from what the agent says, `becalm.report.watch` shows them.
+Values only; `becalm.verbs.watch` makes them from the agent's readings, `becalm.report.watch` shows them.
 
 Public: Consumer, ProcessCounts, Reading, Followed, Instant, account, reading.
 """
@@ -17,12 +17,12 @@ from becalm.nouns.codec import Json, plain_dict
 from becalm.nouns.tables import load_columns
 
 MACHINE = tuple(column.name for column in load_columns() if column.subject != "programs")
-"""Columns of a Load that are of the interval and the machine, not of programs."""
+"""Columns of a Load that describe the interval and the machine, not programs."""
 
 
 class Consumer(msgspec.Struct, frozen=True):
-    """A process that used much CPU time in an interval. `cpu_ns`: how much, in whole ticks; `cpus`: how many CPUs that
-    is on average, where the interval is its own."""
+    """A process that used much CPU time in an interval. `cpu_ns`: CPU time in whole ticks; `cpus`: the mean number of
+    CPUs that this is, if the process has an interval of its own."""
 
     pid: int
     name: str
@@ -61,7 +61,7 @@ class ProcessCounts(msgspec.Struct, frozen=True):
     compact_ns: int | None = None
     copy_ns: int | None = None
     complete: bool = False
-    """The sums have every thread there ever was, not only those that were seen."""
+    """Whether the sums include every thread that ever existed, not only those that were seen."""
     missing: tuple[str, ...] = ()
 
 
@@ -75,8 +75,8 @@ def account(value: Mapping[str, Any]) -> ProcessCounts:
 
 
 class Reading(msgspec.Struct, frozen=True):
-    """The reading of the machine since the previous one. `load`: None for the first reading, which ends no interval;
-    `unknown`: why columns of it are not known; `absent`: sources that the machine does not have, with reasons."""
+    """A reading of the machine. `load`: since the previous reading, None for the first; `unknown`: why columns of the
+    load are unknown; `absent`: sources that the machine lacks, with reasons."""
 
     load: Load | None
     unknown: Mapping[str, str] = msgspec.field(default_factory=dict)
@@ -87,7 +87,7 @@ class Reading(msgspec.Struct, frozen=True):
 def reading(columns: Sequence[str], value: Mapping[str, Any]) -> Reading:
     """Return the Reading that the agent sent, whose loads have these columns."""
     row = value.get("load")
-    # Nobody has looked at the processes where that would cost too much.
+    # The agent does not look at processes where that would cost too much.
     usage = value.get("consumers") or {"used": (), "interval_ns": 1}
     over_ns = usage["interval_ns"]
     return Reading(
@@ -104,7 +104,8 @@ def reading(columns: Sequence[str], value: Mapping[str, Any]) -> Reading:
 class Followed(msgspec.Struct, frozen=True):
     """A process over an interval: its account at the beginning and at the end.
 
-    `ended`: it has ended; `whole`: what it did up to its end is in `after` (its parent had not asked for it yet).
+    `ended`: whether it has ended. `whole`: whether `after` includes everything up to its end, which is known until its
+    parent has waited for it.
     """
 
     pid: int
@@ -115,13 +116,13 @@ class Followed(msgspec.Struct, frozen=True):
     whole: bool = True
 
     def moved(self, name: str) -> int | None:
-        """Return the change of a sum; None when it is not known at either end. Never negative."""
+        """Return the change of a sum, never negative; None when the sum is unknown at either end."""
         before, after = getattr(self.before, name), getattr(self.after, name)
         return None if before is None or after is None else max(0, after - before)
 
     @property
     def cpu_ns(self) -> int | None:
-        """CPU time of the whole process, threads that came and went included, in whole ticks."""
+        """CPU time of the whole process, including threads that came and went, in whole ticks."""
         user, system = self.moved("user_ns"), self.moved("system_ns")
         return None if user is None or system is None else user + system
 
@@ -141,9 +142,9 @@ class Followed(msgspec.Struct, frozen=True):
 
     @property
     def exact(self) -> bool:
-        """Whether the sums over threads have all of them: they agree with the CPU time of the process.
+        """Whether the sums over threads include all of them: they agree with the CPU time of the process.
 
-        Two ticks and a fiftieth are allowed for: a tick is counted to whoever is running when it comes.
+        Two ticks and a fiftieth are tolerated: a tick is charged to whatever task is running when it comes.
         """
         if self.before.complete and self.after.complete:
             return True
@@ -152,8 +153,7 @@ class Followed(msgspec.Struct, frozen=True):
 
     @property
     def delay(self) -> float | None:
-        """1 + run-queue wait / CPU time: how many times as long the work took as it would have without waiting for a
-        CPU. None where the kernel tells neither, or nothing was run."""
+        """The delay factor 1 + run-queue wait / CPU time; None where either is unknown or nothing ran."""
         run, wait = self.moved("run_ns"), self.moved("wait_ns")
         return None if run is None or wait is None or not run else 1 + wait / run
 
@@ -161,9 +161,11 @@ class Followed(msgspec.Struct, frozen=True):
 class Instant(msgspec.Struct, frozen=True):
     """An interval that was watched.
 
-    `at_ns`: Unix time of its end. `load`: None for the first reading, which ends no interval. `absent`: sources that
-    the machine does not have, with reasons. `skipped`: intervals left out until now, because reading or showing took
-    too long. `cost_ns`: CPU time of the agent for all readings until now.
+    - `at_ns`: Unix time of its end
+    - `load`: None for the first reading, which ends no interval
+    - `absent`: sources that the machine lacks, with reasons
+    - `skipped`: intervals left out so far because reading or showing took too long
+    - `cost_ns`: CPU time of the agent for all readings so far
     """
 
     number: int
@@ -176,7 +178,7 @@ class Instant(msgspec.Struct, frozen=True):
     cost_ns: int = 0
 
     def to_json(self) -> dict[str, Json]:
-        """Return the fields by name; `load` by the columns that are of the machine (docs/reference/json.md)."""
+        """Return the fields by name; `load` by the columns of the machine (docs/reference/json.md)."""
         value = plain_dict(self)
         value["load"] = None if self.load is None else {name: getattr(self.load, name) for name in MACHINE}
         return value

@@ -1,8 +1,8 @@
-"""The measures of load that people look at: one table, from which views, reports, series and Prometheus are made.
+"""The displayed measures of load: one table for views, reports, series and Prometheus.
 
-A measure is a rate, a share or a state of one interval; `of` computes it from a Load, be it of a run or of a second of
-a live view. One more measure is one more row. Definitions: Mund (1996) for the first six, today's kernel interfaces in
-docs/reference/load-sources.md.
+A measure is a rate, a share or a state of one interval; `of` computes it from a Load, of a run or of a second of a live
+view. To add a measure, add a row. Definitions: Mund (1996) for the first six; docs/reference/load-sources.md for
+today's kernel interfaces.
 
 Public: Unit, Measure, MEASURES, PROCESS, find, total_ns.
 """
@@ -34,10 +34,10 @@ class Unit(StrEnum):
 
 
 class Measure(msgspec.Struct, Generic[Observed], frozen=True):
-    """A measure. `name` is for machines, `label` for people; `why` says what it is, and what it is not.
+    """A measure. `name` is for machines, `label` for people; `why` describes what it is, and what it is not.
 
-    `of` gives its value in the base unit (fraction, tasks, bytes/s, bytes, 1/s, Hz), or None where it is not known.
-    `source`: which of the agent's sources it is from. `minor`: shown only where it is not zero all the time.
+    `of`: returns its value in the base unit (fraction, tasks, bytes/s, bytes, 1/s, Hz), None where unknown. `source`:
+    the agent's source. `minor`: whether it is shown only if it is ever not zero.
     """
 
     name: str
@@ -66,7 +66,7 @@ def _cpu(*names: str) -> Callable[[Load], float | None]:
 
 
 def _time(name: str) -> Callable[[Load], float | None]:
-    """Return a share of the interval, at most 1, as its ends are read a moment apart from the sums."""
+    """Return a function for a share of the interval, at most 1: its ends are read a moment apart from the sums."""
 
     def of(load: Load) -> float | None:
         value = getattr(load, name)
@@ -91,7 +91,7 @@ def _events(name: str, label: str, source: str, why: str) -> Measure[Load]:
 
 
 def transfer_bytes(load: Load) -> float | None:
-    """Return the mean size of a transfer of the disks; None without any."""
+    """Return the mean size of a disk transfer; None without transfers."""
     if load.disk_read_bytes is None or load.disk_write_bytes is None or not load.disk_transfers:
         return None
     return (load.disk_read_bytes + load.disk_write_bytes) / load.disk_transfers
@@ -152,7 +152,7 @@ MEASURES: tuple[Measure[Load], ...] = (
 
 
 def _moved(name: str) -> Callable[[Followed], float | None]:
-    """Return the function for a rate per second, or for ns per ns: a number of CPUs."""
+    """Return a function for a rate per second, or for ns per ns, which is a number of CPUs."""
 
     def of(followed: Followed) -> float | None:
         by = followed.moved(name)
@@ -176,11 +176,11 @@ PROCESS: tuple[Measure[Followed], ...] = (
     Measure("process_switches", "switches", Unit.RATE, "status", "context switches, voluntary and involuntary",
             lambda followed: followed.switches),
 )  # fmt: skip
-"""Measures of a process that is followed."""
+"""The measures of a followed process."""
 
 
 def find(name: str) -> Measure[Load]:
-    """Return the measure of that name. Raises KeyError."""
+    """Return the measure with a name. Raises KeyError."""
     for result in MEASURES:
         if result.name == name:
             return result

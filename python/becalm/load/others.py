@@ -1,8 +1,7 @@
-"""The CPU time that each other process took around runs, and the bytes that it moved, in intervals: the noun Others.
+"""The noun Others: the CPU time and the moved bytes of each other process around runs, in intervals.
 
-Its form is that of the agent's `others` event (docs/reference/protocol.md).
-
-An interval ends between runs; within a long run there are further readings. Unknown is None, never zero.
+It has the form of the agent's `others` event (docs/reference/protocol.md). An interval ends between runs; a long run
+has further readings within. Unknown is None, never zero.
 
 Public: Taker, Mover, OthersReading, QuotaCounts, Others.
 """
@@ -17,9 +16,9 @@ from msgspec import structs
 
 
 class Taker(msgspec.Struct, frozen=True):
-    """A process that took CPU time, or several of one name that have ended: then `pid` is None.
+    """A process that used CPU time, or several ended ones of one name (`pid` None).
 
-    `group`: its control group without the leading slash; empty for the root, or where that is not known.
+    `group`: its control group without the leading slash; empty for the root, or where unknown.
     """
 
     pid: int | None
@@ -30,7 +29,7 @@ class Taker(msgspec.Struct, frozen=True):
 
 
 class Mover(msgspec.Struct, frozen=True):
-    """A process that moved bytes from and to storage; `group` as of a Taker."""
+    """A process that moved bytes from and to storage; `group` as in a Taker."""
 
     pid: int
     name: str
@@ -40,12 +39,13 @@ class Mover(msgspec.Struct, frozen=True):
 
 
 class OthersReading(msgspec.Struct, frozen=True):
-    """The CPU time that others took since the reading before, the largest first.
+    """The CPU time that others used since the previous reading, the largest first.
 
-    `rest_ns`: those that are not listed; `elsewhere_ns`: those that may use none of the programs' CPUs.
-    `exec_ns`, `wait_ns`: CPU time and run-queue wait of the program that was running, as far as its processes lived,
-    within a run; None at the end of an interval. `movers`: those that moved bytes, the largest first; `unread`: the
-    number of processes that ran and whose traffic may not be read.
+    - `rest_ns`: CPU time of processes that are not listed
+    - `elsewhere_ns`: CPU time of processes that may use none of the programs' CPUs
+    - `exec_ns`, `wait_ns`: CPU time and run-queue wait of the running program's living processes; None between runs
+    - `movers`: processes that moved bytes, the largest first
+    - `unread`: the number of processes that ran and whose traffic may not be read
     """
 
     interval_ns: int
@@ -82,9 +82,9 @@ class OthersReading(msgspec.Struct, frozen=True):
 
 
 class QuotaCounts(msgspec.Struct, frozen=True):
-    """The periods of a control group's quota in which it had something to run, and those in which it was held back.
+    """The counts of a control group's quota: the periods in which it had work, and those in which it was throttled.
 
-    `group`: with the leading slash; `cpus`: what the quota is worth.
+    `group`: with the leading slash; `cpus`: the quota in CPUs.
     """
 
     group: str
@@ -95,11 +95,10 @@ class QuotaCounts(msgspec.Struct, frozen=True):
 
 
 class Others(msgspec.Struct, frozen=True):
-    """The CPU time that others took around the runs `first` to `last`, reading by reading.
+    """The CPU time that others used around the runs `first` to `last`, by reading; None is unknown.
 
-    `quotas`: those of the control groups around the programs, from the innermost to the root; `own_traffic`:
-    bytes that the programs read and wrote, with children that they waited for; `disks`: those that moved anything. None
-    is unknown.
+    `quotas`: of the control groups around the programs, from the innermost to the root. `own_traffic`: bytes that the
+    programs read and wrote, including children that they waited for. `disks`: the disks that moved anything.
     """
 
     first: int
@@ -111,7 +110,7 @@ class Others(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Others:
-        """Return it from the agent's event or an exported file. Raises KeyError, TypeError or ValueError."""
+        """Return the value for the agent's event or an exported file. Raises KeyError, TypeError or ValueError."""
         readings = tuple(OthersReading.from_json(reading) for reading in value["readings"])
         quotas = tuple(_quota(*row) for row in value.get("quotas", ()))
         own, disks = value.get("own_traffic"), value.get("disks")

@@ -1,6 +1,6 @@
-"""Records of load that cover one run alone, found by its number: a study of a million runs may have a million of them.
+"""Records of load that cover one run alone, found by its number.
 
-So they are read when somebody asks for those of some runs, and never all at once.
+A study of a million runs may have a million of them, so they are only read for requested runs.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from becalm.stats.arrays import Ints
 
 
 class OwnLoads(msgspec.Struct, frozen=True):
-    """`seqs`: the numbers of all runs that have one, ascending. `read` gives those of some of these runs."""
+    """The numbers of all runs with such a record, ascending (`seqs`), and a function that reads those of some runs."""
 
     seqs: Ints
     read: Callable[[Sequence[int]], Mapping[int, Load]]
 
     @classmethod
     def of(cls, loads: Iterable[Load] = ()) -> OwnLoads:
-        """Return the loads of records in memory."""
+        """Return the value for records in memory."""
         own = {load.first: load for load in loads if load.first == load.last}
         return cls(np.array(sorted(own), dtype=np.int64), lambda seqs: {seq: own[seq] for seq in seqs})

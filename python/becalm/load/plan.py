@@ -1,9 +1,9 @@
-"""A plan of runs under known load: which levels, in which order, so that 20 to 60 runs tell the causes apart.
+"""A plan of runs under known load: the levels and their order, so that 20 to 60 runs tell the causes apart.
 
-`LoadFactor` is one kind of load with the range of its levels, `design` a Latin hypercube over them (McKay, Beckman and
-Conover 1979, Technometrics 21:239) whose columns are as good as uncorrelated: of many random ones the one with the
-smallest variance inflation is taken. Unloaded runs are the reference; one of them lies at a random place in each group
-of REFERENCE_EVERY, so that the machine's own drift is seen in them. The order is random.
+`LoadFactor` is one kind of load with the range of its levels. `design` makes a Latin hypercube over them (McKay,
+Beckman and Conover 1979, Technometrics 21:239) with nearly uncorrelated columns: of many random ones, that with the
+smallest variance inflation. Unloaded runs are the reference; one lies at a random place in each group of
+REFERENCE_EVERY, so that they show the machine's own drift. The order is random.
 
 Public: LoadFactor, FACTORS, LoadStep, LoadPlan, design, inflations, FEWEST, MOST.
 """
@@ -25,14 +25,14 @@ Floats = npt.NDArray[np.float64]
 
 REFERENCE_EVERY = 5
 CANDIDATES = 500
-"""Random hypercubes to choose from: for 24 runs of 4 factors the best of 500 has a variance inflation near 1.02."""
+"""The number of random hypercubes to choose from: for 24 runs of 4 factors the best has an inflation near 1.02."""
 
 MEMORY_LIMIT = 128 << 20
-"""Bytes that the memory load may have; its level is what it uses above that."""
+"""The bytes to which the memory load is limited; its level is its use above this limit."""
 
 
 LEAST_CPU = 0.01
-"""Processors below which the agent makes no load (crates/becalm-core/src/stress/cpu.rs)."""
+"""The number of processors below which the agent makes no load (crates/becalm-core/src/stress/cpu.rs)."""
 
 
 class LoadKind(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ FACTORS: Mapping[str, LoadKind] = {
     ),
     "network": LoadKind("network", "bytes/s", lambda level, directory: {"network_rate": float(round(level))}),
 }
-"""Kinds of load that a plan varies; one more is one row."""
+"""The kinds of load that a plan varies; to add one, add a row."""
 
 
 class LoadFactor(msgspec.Struct, frozen=True):
@@ -75,12 +75,12 @@ class LoadStep(msgspec.Struct, frozen=True):
 
     @property
     def reference(self) -> bool:
-        """Whether nothing else is done meanwhile."""
+        """Whether nothing else runs meanwhile."""
         return not self.levels
 
 
 class LoadPlan(msgspec.Struct, frozen=True):
-    """Steps in the order to make them; `inflation`: variance inflation of each factor over the loaded ones."""
+    """Steps in their order; `inflation`: the variance inflation of each factor over the loaded steps."""
 
     factors: tuple[LoadFactor, ...]
     steps: tuple[LoadStep, ...]
@@ -93,13 +93,13 @@ class LoadPlan(msgspec.Struct, frozen=True):
 
     @property
     def planned(self) -> PlannedLoads:
-        """The form that the options of a study keep."""
+        """The form in which the options of a study store the plan."""
         highest = {factor.name: factor.high for factor in self.factors}
         return PlannedLoads(highest, self.inflation, tuple(step.levels for step in self.steps))
 
 
 def check_runs(runs: int) -> None:
-    """Raise UsageError for a number of runs that no plan has, before a machine is used."""
+    """Raise UsageError for a number of runs that no plan can have, before a machine is used."""
     if not FEWEST <= runs <= MOST:
         raise UsageError(
             f"A designed campaign has {FEWEST} to {MOST} runs, not {runs}: fewer cannot tell loads apart, more are "
@@ -108,7 +108,7 @@ def check_runs(runs: int) -> None:
 
 
 def design(factors: Sequence[LoadFactor], runs: int, rng: np.random.Generator, directory: str = "/var/tmp") -> LoadPlan:
-    """Return a plan of `runs` runs. `directory`: on the disk that is loaded. Raises UsageError."""
+    """Return a plan of `runs` runs. `directory`: a place on the disk to load. Raises UsageError."""
     check_runs(runs)
     if not factors:
         raise UsageError("A designed campaign needs at least one kind of load: cpu, memory, disk or network.")

@@ -1,7 +1,7 @@
-"""The record of what the agent counted during a run, or several short ones in a row: the noun Load, and Series.
+"""The record of the agent's counts during a run, or several short ones in a row: the nouns Load and Series.
 
 A Load covers the runs `first` to `last` of a study. Counters of the whole machine are exact differences over
-`interval_ns`, states are means of samples, and what the programs themselves did is summed over their runs. None is
+`interval_ns`, states are means of samples, and counts of the programs themselves are sums over their runs. None is
 unknown, never zero. The columns are rows of the engine's table: those of the agent's `loads` event, of `read` and
 `follow` (docs/reference/protocol.md), and of the store.
 """
@@ -21,8 +21,8 @@ class Load(NamedTuple):
     """Load around the runs `first` to `last` (sequence numbers of one study, both included).
 
     The fields are the engine's columns, in their order (`becalm.nouns.tables.load_columns`, docs/reference/columns.md;
-    each field's own docstring says what it is). Units are in the names; `*_ns` of the machine are summed over its CPUs.
-    From `level` on most are of the programs themselves: `scope` says of how much of them they are true.
+    each field has its own docstring). Units are in the names; `*_ns` of the machine are summed over its CPUs. Most
+    fields from `level` on are of the programs themselves, or of the part of them that `scope` names.
     """
 
     first: int
@@ -99,7 +99,7 @@ class Load(NamedTuple):
 
     @property
     def confined(self) -> bool:
-        """Whether the programs could use some of the machine's CPUs alone, as far as that was recorded."""
+        """Whether the programs could use only some of the machine's CPUs, as far as that was recorded."""
         return self.own_cpus is not None and self.cpus is not None and self.own_cpus < self.cpus
 
 
@@ -109,17 +109,17 @@ for _column in load_columns():
     getattr(Load, _column.name).__doc__ = f"{_column.meaning} ({_column.unit or _column.form}, {_column.kind})"
 
 TICK_NS = 10_000_000
-"""A tick, in which the kernel tells CPU time (proc(5)): USER_HZ is 100 on every architecture of today
-(include/asm-generic/param.h). So much of an interval is not known on each CPU."""
+"""The length of a tick, the kernel's unit of CPU time (proc(5)): USER_HZ is 100 on every present architecture
+(include/asm-generic/param.h). CPU times of an interval are uncertain by one tick on each CPU."""
 
 _KINDS: Mapping[str, tuple[type, ...]] = {"integer": (int,), "real": (int, float), "word": (str,)}
 
 
 def load_of(columns: Sequence[str], row: Sequence[Any]) -> Load:
-    """Return a record from its values by the names of their columns, as the agent and files have them.
+    """Return a record for values by the names of their columns, as the agent and files have them.
 
-    Columns of a newer becalm are left out, missing ones of an older one are unknown. Raises ValueError when a value is
-    of another kind or not finite, KeyError when one is missing that is always known.
+    Columns of a newer becalm are left out; columns that an older one lacks are unknown. Raises ValueError for a value
+    of another type or not finite, and KeyError for a missing value that is always known.
     """
     cells = dict(zip(columns, row, strict=True))
     values: dict[str, Any] = {}
@@ -134,10 +134,10 @@ def load_of(columns: Sequence[str], row: Sequence[Any]) -> Load:
 
 
 def pooled(loads: Sequence[Load]) -> Load:
-    """Return several records as one, each column in the way that its row says. Raises ValueError for none.
+    """Return several records as one, each column pooled in the way that its row states. Raises ValueError for none.
 
-    A value unknown in one of them is unknown of all, except for samples: an interval that was too short for a sample
-    has no say, so the others count.
+    A value that is unknown in one record is unknown in the result. Samples are an exception: an interval that was too
+    short for a sample is left out of the mean.
     """
     if not loads:
         raise ValueError("Nothing to pool.")
@@ -166,10 +166,10 @@ def _pooled(column: LoadColumn, loads: Sequence[Load], lengths: Sequence[int]) -
 
 
 class Series(msgspec.Struct, frozen=True):
-    """The load over time while the run `first` (to `last`) took place. Rows are (time in ns since the start, values…).
+    """The load over time during the run `first` (to `last`). Rows are (time in ns since the start, values…).
 
     The first row is the beginning. `queue` and `frequency_khz` are states at a row's time; the others are columns of
-    Load, and tell how far that counter moved since the row before (None in the first row).
+    Load, as differences since the previous row (None in the first row).
     """
 
     first: int
@@ -177,16 +177,16 @@ class Series(msgspec.Struct, frozen=True):
     names: tuple[str, ...]
     rows: tuple[tuple[float | None, ...], ...]
     dropped: int = 0
-    """Samples that could not be kept because nobody fetched them in time."""
+    """Samples that were lost because nobody fetched them in time."""
     skipped: int = 0
-    """Samples that were left out because sampling had used up its share, or the thread woke late."""
+    """Samples that were left out because sampling had used up its share of time, or the thread woke late."""
     consumers: tuple[Mapping[str, int | str], ...] = msgspec.field(default=())
-    """Other processes that used most CPU time meanwhile: `pid`, `name`, `cpu_ns`; of a program's memory: its own
-    processes that had most of it when it was largest: `pid`, `name`, `resident_bytes`. The largest first."""
+    """Other processes that used most CPU time meanwhile: `pid`, `name`, `cpu_ns`. In a series of a program's memory:
+    the program's processes with the most memory at its peak: `pid`, `name`, `resident_bytes`. The largest first."""
     interrupts: tuple[Mapping[str, int | str], ...] = msgspec.field(default=())
     """The devices that interrupted the CPUs most often: `name` as in /proc/interrupts, `count`; the largest first."""
     cost_ns: int = 0
-    """CPU time that taking the samples took, where that is told."""
+    """CPU time of taking the samples, where it is known."""
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Series:

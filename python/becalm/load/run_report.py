@@ -1,8 +1,8 @@
-"""One run and what the machine did meanwhile: the noun Watched, computed of the run, its Load and its Series.
+"""One run and the load of the machine meanwhile: the noun Watched, computed from the run, its Load and its Series.
 
 `watched` joins them: delay factor and waterfall (`load.delay`, `load.waterfall`), each measure over time
-(MeasureCourse), the other programs that used most CPU time, how much the kernel let be known and what would tell more,
-and what observing cost. Pure: the verb fetches, the report shows.
+(MeasureCourse), the other programs that used most CPU time, how much the kernel revealed and what would reveal more,
+and the cost of observing. Pure functions: the verb fetches, the report shows.
 
 Public: MeasureCourse, Interrupter, Watched, watched, plain_reference, courses.
 """
@@ -34,8 +34,9 @@ from becalm.nouns.run import Outcome, Run
 class MeasureCourse(msgspec.Struct, frozen=True):
     """A measure during a run, in its base unit (`becalm.load.metrics`).
 
-    `mean`: over the whole run, by difference of counters where it is counted. `peak`: the largest sample, `peak_ns`
-    after the start in the middle of its sample. `at_ns`: the ends of the samples since the start; `values`: one each.
+    - `mean`: over the whole run, from differences of counters where it is counted
+    - `peak`: the largest sample; `peak_ns`: the middle of that sample, since the start
+    - `at_ns`: the ends of the samples, since the start; `values`: one for each
     """
 
     name: str
@@ -49,7 +50,7 @@ class MeasureCourse(msgspec.Struct, frozen=True):
 
 
 class Interrupter(msgspec.Struct, frozen=True):
-    """A source of interrupts by its name in /proc/interrupts, and how often it interrupted a CPU."""
+    """A source of interrupts: its name in /proc/interrupts, and how often it interrupted a CPU."""
 
     name: str
     count: int
@@ -58,13 +59,15 @@ class Interrupter(msgspec.Struct, frozen=True):
 class Watched(Result, frozen=True):
     """The result of one watched run. `delay_factor`: that of `delay`; None without a reference or CPU time.
 
-    `waits`, `disk_waits`: whom it waited for, where that is worth a word. `cpus`, `queue`: those that it may use and
-    the tasks that wanted them, the program's own included, on which what is expected rests; on fewer CPUs than the
-    machine has the queue is known where others used none of them. `study`: its
-    number in the store; None when nothing was kept. `more`: sentences on what would let more be known. `cost`: CPU time
-    of observing over the wall time, a fraction. `dropped`, `skipped`: samples that were lost or left out. `settings`:
-    those of this run; `standing`: those that were applied before, and still. `emulated`: why its times are not those of
-    a real processor; empty where they are.
+    - `waits`, `disk_waits`: its waits by cause, where they are worth reporting
+    - `cpus`, `queue`: the CPUs that it may use, and the tasks that wanted them, its own included, on which the expected
+      delay rests; if these are fewer than the machine has, the queue is known only where others used none of them
+    - `study`: its number in the store; None when nothing was stored
+    - `more`: sentences on what would reveal more
+    - `cost`: CPU time of observing over the wall time, a fraction
+    - `dropped`, `skipped`: samples that were lost or left out
+    - `settings`: those of this run; `standing`: those applied before, which stay applied
+    - `emulated`: why its times are not those of a real processor; empty where they are
     """
 
     KIND = "watch"
@@ -101,11 +104,11 @@ class Watched(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """130: interrupted; 4: the program did not end well; else 0 (docs/reference/exit-codes.md)."""
+        """The exit code: 130 interrupted, 4 the program did not end well, else 0 (docs/reference/exit-codes.md)."""
         return 0 if self.run.outcome == Outcome.OK else 130 if self.run.outcome == Outcome.ABORTED else 4
 
     def derived(self) -> dict[str, Any]:
-        """Return the run and its load by names, and what follows from the fields."""
+        """Return the run and its load by names, and the values derived from the fields."""
         return {
             "run": self.run._asdict(),
             "load": None if self.load is None else self.load._asdict(),
@@ -128,7 +131,7 @@ def watched(
 ) -> Watched:
     """Return the report of one run.
 
-    `reference`: the times of an unloaded one, if there is one; `others`: what other processes took.
+    `reference`: the times of an unloaded run, if there is one; `others`: the CPU time of other processes.
     """
     times = times_of([run], load)
     if load is not None:
@@ -165,14 +168,14 @@ def watched(
 
 
 def plain_reference(wall_ns: int, run: Run) -> Times:
-    """Return a reference of which only its time is known: it waited for no CPU, nothing was stolen, and as far as its
-    time reaches it had the CPU time of this run. The rest of its time is unknown."""
+    """Return a reference of which only the wall time is known: it waited for no CPU, nothing was stolen, and its CPU
+    time is that of this run, at most its wall time. Everything else is unknown."""
     cpu = None if run.user_ns is None or run.system_ns is None else float(min(wall_ns, run.user_ns + run.system_ns))
     return Times(1, float(wall_ns), cpu_ns=cpu, exec_ns=cpu, wait_ns=0.0, steal_ns=0.0, busy_ns=float(wall_ns))
 
 
 def courses(load: Load | None, series: Series | None) -> tuple[MeasureCourse, ...]:
-    """Return each known measure over the run."""
+    """Return each known measure over the course of the run."""
     if load is None:
         return ()
     pieces = [] if series is None else list(_pieces(load, series))
@@ -206,7 +209,7 @@ def _course(measure: Measure[Load], load: Load, pieces: Sequence[tuple[float, Lo
 
 def _pieces(load: Load, series: Series) -> list[tuple[float, Load]]:
     """Return each sample as a Load of its own, with the time of its end since the start: a row covers the time since
-    the row before (docs/reference/protocol.md, `series`)."""
+    the previous row (docs/reference/protocol.md, `series`)."""
     names = [name if name in LOAD_COLUMNS else None for name in series.names]
     result: list[tuple[float, Load]] = []
     before = 0.0
@@ -235,11 +238,11 @@ LEVELS = (
     "CPU time and run-queue wait of all threads and children",
     "everything: all threads and children, waits for disk and memory too",
 )
-"""The knowledge about the program, by level (`Load.level`)."""
+"""The names of the levels of knowledge about a program (`Load.level`)."""
 
 
 def _more(level: int, load: Load | None) -> list[str]:
-    """Return how more could be known, as sentences."""
+    """Return the ways to know more, as sentences."""
     if load is None:
         return ["Nothing was recorded during the run: this host cannot observe its machine."]
     result = []

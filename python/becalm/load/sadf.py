@@ -1,8 +1,8 @@
 """The records of sysstat, as `sadf -j` writes them: intervals, and the Loads of runs that fell into them.
 
-Runs that were measured without a record of load, while sar ran on the same machine, get one by their time stamps.
-sysstat prints rates over whole seconds or minutes: a Load made here covers all intervals that a run touched, and all
-runs that touched the same ones. What a file does not hold is None.
+Runs that were measured without a record of load while sar ran on the same machine get one by their time stamps. sysstat
+prints rates over whole seconds or minutes: a Load made here covers all intervals that a run touched, and all runs that
+touched the same ones. Values that a file lacks are None.
 
 Public: SarInterval, SarRecord, read, loads.
 """
@@ -24,17 +24,17 @@ from becalm.load.sadf_rates import ImpossibleValues, amounts, number, queue
 from becalm.nouns.run import Run
 
 ROUNDING_NS = 10**9
-"""Ends and lengths are written in whole seconds, so neighbours may seem that far apart."""
+"""The rounding of ends and lengths, which are written in whole seconds: neighbours may seem to be this far apart."""
 
 LONGEST_S = 7 * 86_400
-"""The length above which an interval is none: sar records every few minutes, and a wrapped counter gives 10^17."""
+"""The length above which an interval is invalid: sar records every few minutes; a wrapped counter results in 10^17."""
 
 MOST_CPUS = 8192
-"""More CPUs than any kernel has."""
+"""A number of CPUs above that of any kernel."""
 
 
 class SarInterval(msgspec.Struct, frozen=True):
-    """An interval: from `begin_ns` to `end_ns` (Unix time), and what sar says of it as the fields of a Load."""
+    """An interval from `begin_ns` to `end_ns` (Unix time), with the values of sar as fields of a Load."""
 
     begin_ns: int
     end_ns: int
@@ -58,10 +58,10 @@ class SarRecord(msgspec.Struct, frozen=True):
 
 
 def read(text: str, host: str | None = None, path: str = "The file") -> SarRecord:
-    """Return the record of one machine. `host`: its name; None where it is not known and the file is of one machine.
+    """Return the record of one machine. `host`: its name; None if unknown and the file is of one machine.
 
-    Impossible values are left out: intervals of no length, shares above 100 %, impossible rates, and what is no number.
-    Raises UsageError for a text that sadf did not write, that is in local time, or that is of other machines.
+    Impossible values are left out: intervals of no length, shares above 100 %, impossible rates, and values that are
+    not numbers. Raises UsageError for a text that sadf did not write, in local time, or of other machines.
     """
     machines = _machines(text, path)
     names = sorted({str(machine.get("nodename")) for machine in machines})
@@ -90,7 +90,7 @@ def read(text: str, host: str | None = None, path: str = "The file") -> SarRecor
 
 
 def _apart(intervals: Sequence[SarInterval], left_out: ImpossibleValues) -> list[SarInterval]:
-    """Return the intervals without those that begin before the one before them ends, as after the clock was set."""
+    """Return the intervals without those that begin before the previous one ends, as after the clock was set."""
     apart: list[SarInterval] = []
     for interval in intervals:
         if apart and interval.begin_ns < apart[-1].end_ns - ROUNDING_NS:
@@ -106,7 +106,7 @@ def _short(name: str) -> str:
 
 
 def _machines(text: str, path: str) -> list[Mapping[str, Any]]:
-    """Return the machines of a file. Raises UsageError that says what it is instead."""
+    """Return the machines of a file. Raises UsageError for another kind of file, and names that kind."""
     from becalm.files.kinds import describe  # Most files are records.
 
     hint = "Write a record with: LC_ALL=C sadf -j FILE -- -A > sa.json"
@@ -183,8 +183,8 @@ def loads(intervals: Sequence[SarInterval], runs: Iterable[Run]) -> list[Load]:
 
 
 def _touched(intervals: Sequence[SarInterval], run: Run) -> tuple[int, int] | None:
-    """Return the indices of the first and the last interval that a run lies in; None when a part of it lies in none."""
-    # How long it took is not told of every imported run: then it has the load of the interval that it began in.
+    """Return the indices of the first and the last interval of a run; None when a part of the run lies in none."""
+    # The length of an imported run may be unknown: then it has the load of the interval in which it began.
     end_ns = run.started_ns + (run.wall_ns or 1)
     inside = [
         i for i, interval in enumerate(intervals) if interval.begin_ns < end_ns and interval.end_ns > run.started_ns
@@ -206,7 +206,7 @@ def _load(part: Sequence[SarInterval], first: int, last: int) -> Load:
         values = [interval.amounts.get(name) for interval in part]
         fields[name] = None if None in values else round(math.fsum(value for value in values if value is not None))
     if len(known) == len(part):
-        # Each is one look at the end of its interval; sar's own process is in it.
+        # Each value is a single reading at the end of its interval, and includes sar's own process.
         fields["queue"] = math.fsum(q * interval.length_ns for q, interval in zip(known, part, strict=True)) / total_ns
         fields["queue_peak"] = round(max(known))
         fields["samples"] = len(known)

@@ -1,10 +1,10 @@
-"""The rates of an interval of sysstat, each within its bounds: what cannot be is unknown, and reported.
+"""The rates of an interval of sysstat, each checked against its bounds: impossible ones are unknown, and reported.
 
 Restarts, wrapped counters and processors that come back make sysstat print shares above 100 %, rates of 3.7e18 and rows
 of zeros (its issues 14, 167, 188, 259 and 433).
 
-Two layouts are known (json_stats.c of sysstat): newer ones have rkB and wkB of disks, older ones rd_sec and wr_sec
-alone, in sectors of 512 bytes. `sadf -j -- -u` sums interrupts into "system", `-u ALL` has them apart.
+Two layouts are known (json_stats.c of sysstat): newer ones have rkB and wkB of disks, older ones only rd_sec and
+wr_sec, in sectors of 512 bytes. `sadf -j -- -u` includes interrupts in "system", `-u ALL` has them apart.
 
 Public: ImpossibleValues, amounts, number, queue.
 """
@@ -19,10 +19,10 @@ from typing import Any
 import msgspec
 
 PAGE = 4096
-"""Bytes of a page, which the file does not say: right for x86, and for most other machines."""
+"""Bytes of a page, which the file does not contain: right for x86, and for most other machines."""
 
 STACKED = re.compile(r"(dm-|md|loop|zram|ram|sr|fd|nbd)\d*")
-"""Devices that count other disks' bytes again, or have none."""
+"""Devices that count other disks' bytes again, or have no bytes of their own."""
 
 
 SHARE, ROUNDED_SHARE = 100.0, 110.0
@@ -32,17 +32,17 @@ WHOLE = (95.0, 105.0)
 """The sum of all shares of a processor in %; a row of zeros is a processor that was not seen."""
 
 MOST_BYTES = 100e9
-"""Bytes a second that no disk and no network interface moves."""
+"""A rate in bytes per second that no disk and no network interface reaches."""
 
 MOST_EVENTS = 1e10
-"""Events a second, packets and pages that no machine counts."""
+"""A rate of events, packets or pages per second that no machine reaches."""
 
 SHOWN = 5
-"""The reasons that are shown of a record of which more is left out."""
+"""The number of reasons that are shown for a record."""
 
 
 MOST_QUEUE = 1 << 22
-"""More tasks than any kernel has (PID_MAX_LIMIT)."""
+"""A number of tasks above that of any kernel (PID_MAX_LIMIT)."""
 
 Rates = dict[str, float | None]
 
@@ -54,12 +54,12 @@ class ImpossibleValues:
         self.reasons: dict[str, list[str]] = {}
 
     def add(self, where: str, what: str) -> None:
-        """Count one more of a kind. `what`: the reason with a value in it; one in each kind is shown."""
+        """Count one more of a kind. `what`: the reason with its value; the first one of each kind is shown."""
         kind = re.sub(r"-?[\d.,]+(e[+-]?\d+)?", "", what)
         self.reasons.setdefault(kind, []).append(f"{where}: {what}")
 
     def sentences(self) -> list[str]:
-        """Return a sentence for each kind, and one for all kinds that are not shown."""
+        """Return a sentence for each shown kind, and one for all the others."""
         shown = [
             f"{cases[0]}." if len(cases) == 1 else f"{cases[0]}; {len(cases) - 1:,} more like it."
             for cases in list(self.reasons.values())[:SHOWN]
@@ -94,13 +94,13 @@ def _list(row: Mapping[str, Any], *names: str) -> list[Mapping[str, Any]]:
 
 
 class _Values(msgspec.Struct, frozen=True):
-    """The numbers of an interval, each within its bounds; what is not is unknown, and reported."""
+    """The numbers of an interval, each checked against its bounds; others are unknown, and reported."""
 
     where: str
     left_out: ImpossibleValues
 
     def rate(self, row: Mapping[str, Any], name: str, factor: float = 1.0, most: float = MOST_EVENTS) -> float | None:
-        """Return a value times a factor; None where there is none, or it cannot be."""
+        """Return a value times a factor; None where it is missing or impossible."""
         if name not in row:
             return None
         value = number(row[name])
@@ -110,7 +110,7 @@ class _Values(msgspec.Struct, frozen=True):
         return value * factor
 
     def share(self, row: Mapping[str, Any], name: str) -> float | None:
-        """Return a share of at most 100 %; one that is above by rounding is 100."""
+        """Return a share, at most 100 %: rounding may lift it above."""
         value = self.rate(row, name, 1.0, ROUNDED_SHARE)
         return None if value is None else min(SHARE, value)
 
@@ -228,7 +228,7 @@ def _rest(row: Mapping[str, Any], values: _Values) -> Rates:
 
 
 def amounts(row: Mapping[str, Any], cpus: int | None, seconds: int, where: str, left_out: ImpossibleValues) -> Rates:
-    """Return what adds up over an interval of so many seconds, by the fields of a Load; what cannot be is None."""
+    """Return the amounts that add up over an interval, by the fields of a Load; impossible ones are None."""
     values = _Values(where, left_out)
     rates: Rates = {}
     for part in (_processors(row, cpus, values), _paging(row, values), _disks(row, values), _network(row, values)):

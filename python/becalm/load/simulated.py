@@ -1,8 +1,8 @@
-"""Simulated campaigns: a model of a program under load with a known cause, to see whether that cause is found.
+"""Simulated campaigns: a model of a program under load with a known cause, to test whether that cause is found.
 
-A campaign is a list of levels (what is injected during each run), given as data. The model counts what an agent would
-count: a Run and a Load for each, with noise, background load, sampled queue, and waits where they would be. Used by
-tests and bench/explain.py. Public: Level, Sensitivity, LoadedMachine, LoadedProgram, simulate, hypercube, CAUSES_OF.
+A campaign is a list of levels (the load injected during each run), given as data. The model produces what an agent
+would count: a Run and a Load for each level, with noise, background load, sampled queue, and waits. Used by tests and
+bench/explain.py. Public: Level, Sensitivity, LoadedMachine, LoadedProgram, simulate, hypercube, CAUSES_OF.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ MOST = Level(8.0, 40.0, 200.0, 400.0, 500.0)
 
 
 class Sensitivity(NamedTuple):
-    """Delay that a program has at the level MOST, in units of its unloaded time; `spinners` is the share of Mund's
-    expectation that comes true (1: equal shares, 0: it never waits)."""
+    """The delay of a program at the level MOST, in units of its unloaded time; `spinners` is the share of Mund's
+    expectation that occurs (1: equal shares, 0: it never waits)."""
 
     spinners: float = 0.0
     page_outs: float = 0.0
@@ -50,12 +50,17 @@ class Sensitivity(NamedTuple):
 DRAWS = 20
 
 CAUSES_OF = {"spinners": "CPU", "page_outs": "memory", "disk": "disk", "network": "network", "nfs": "NFS"}
-"""The cause that each injected load should be named as."""
+"""The cause to be named for each injected load."""
 
 
 class LoadedMachine(msgspec.Struct, frozen=True):
-    """`noise`: run-to-run spread of CPU time as a share; `burst`: how often a run is hit by something unrecorded, and
-    how much longer it then takes; `background`: others' mean runnable tasks; `level`: as `Load.level`."""
+    """A simulated machine.
+
+    - `noise`: run-to-run spread of CPU time, a share
+    - `burst`: how often something unrecorded slows a run, and by how much
+    - `background`: mean runnable tasks of others
+    - `level`: as `Load.level`
+    """
 
     cpus: int = 2
     noise: float = 0.02
@@ -65,7 +70,7 @@ class LoadedMachine(msgspec.Struct, frozen=True):
 
 
 class LoadedProgram(msgspec.Struct, frozen=True):
-    """A program without load, by run: `cpu_ms` on the CPU, `io_ms` waiting for disk, `sleep_ms` otherwise asleep, and
+    """A program without load, per run: `cpu_ms` on the CPU, `io_ms` waiting for disk, `sleep_ms` otherwise asleep, and
     its own MiB and calls."""
 
     cpu_ms: float = 200.0
@@ -76,14 +81,14 @@ class LoadedProgram(msgspec.Struct, frozen=True):
 
     @property
     def wall_ms(self) -> float:
-        """Unloaded wall time."""
+        """The unloaded wall time."""
         return self.cpu_ms + self.io_ms + self.sleep_ms
 
 
 def simulate(
     levels: Sequence[Level], program: LoadedProgram, machine: LoadedMachine, rng: np.random.Generator
 ) -> tuple[list[Run], list[Load]]:
-    """Return a run for each level, in this order, each with its Load."""
+    """Return a run for each level, in order, each with its Load."""
     runs, loads, clock = [], [], 1_700_000_000_000_000_000
     for seq, level in enumerate(levels):
         run, load = _one(seq, level, program, machine, rng, clock)
@@ -156,11 +161,10 @@ def _one(
 def hypercube(
     count: int, rng: np.random.Generator, names: Sequence[str] = Level._fields, most: Level = MOST, idle: int = 5
 ) -> list[Level]:
-    """Return a Latin hypercube: each load takes each of its levels once, in orders drawn at random; `idle` runs without
-    load.
+    """Return a Latin hypercube: each load takes each of its levels once, in random order, and `idle` runs have no load.
 
-    Of DRAWS such designs the one whose loads are least correlated (McKay, Beckman & Conover 1979, Technometrics
-    21:239; the choice: Iman & Conover 1982). The order of the runs is random too.
+    It is that of DRAWS such designs whose loads are least correlated (McKay, Beckman & Conover 1979, Technometrics
+    21:239; the choice: Iman & Conover 1982). The order of the runs is random, too.
     """
     loaded = count - idle
     steps = (np.arange(loaded) + 1) / loaded

@@ -1,8 +1,8 @@
-"""Where the time of a program went, as far as the kernel tells: the noun Times, per run.
+"""The noun Times: where the time of a program went, per run, as far as the kernel counts it.
 
-`of` joins the runs that a Load covers with it: CPU time comes from the runs (rusage: the first process and every
-descendant that was waited for), waits from the Load where it has them, else from the runs. A Load may cover several
-short runs; everything here is their mean. None is unknown, never zero.
+`of` joins runs with the Load that covers them: CPU time comes from the runs (rusage: the first process and every
+descendant that was waited for); waits come from the Load where it has them, else from the runs. A Load may cover
+several short runs; everything here is their mean. None is unknown, never zero.
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ from becalm.nouns.run import Run
 from becalm.nouns.tables import load_columns
 
 OTHERS_CPU = 1.02
-"""CPU time of all (rusage) over that of the leader (scheduler) above which other threads or processes took part."""
+"""The ratio of all CPU time (rusage) to the leader's (scheduler) above which other threads or processes took part."""
 
 COUNTED = 0.99
-"""The share of a run's time that must have been counted for the counts to be read as those of the run."""
+"""The share of a run's time that must have been counted for the counts to represent the whole run."""
 
 NAMES = ("runs", "scope", "level", "counters_scope")
-"""Fields of Times that are no times or counts."""
+"""Fields of Times that are neither times nor counts."""
 
 
 class Times(msgspec.Struct, frozen=True):
-    """Mean times of one run in ns. `tasks`: threads and processes the sums are of, None where that is not known.
+    """Mean times of one run in ns.
 
-    `exec_ns` is the CPU time, `wait_ns` the time on the run queue, both by the scheduler's clock and both of `scope`
-    (`Load.scope`); `cpu_ns` is user + system time. `block_ns` and what follows are Linux's delay accounting
-    (Documentation/accounting/delay-accounting.rst): spans that enclose one another, never to be added. `steal_ns` is
-    what the hypervisor took from the whole machine, `busy_ns` what all programs ran, both during one run. `cycles` and
-    `instructions` were counted by the processor, of `counters_scope`: everything, or no work of the kernel.
+    - `cpu_ns`: user + system time
+    - `exec_ns`, `wait_ns`: CPU time and time on the run queue, by the scheduler's clock, of `scope` (`Load.scope`)
+    - `block_ns` to `irq_delay_ns`: Linux's delay accounting (Documentation/accounting/delay-accounting.rst), spans that
+      enclose one another, never to be added
+    - `steal_ns`, `busy_ns`: time that the hypervisor took from the whole machine, and that all programs ran, in one run
+    - `cycles`, `instructions`: counted by the processor, with `counters_scope`: everything, or no work of the kernel
+    - `tasks`: the number of threads and processes in the sums, None where unknown
     """
 
     runs: int
@@ -70,7 +72,7 @@ class Times(msgspec.Struct, frozen=True):
     def on_cpu_ns(self) -> float | None:
         """CPU time of all that took part: the sum of the larger scope where two are known.
 
-        Of a single task the scheduler's clock has it all, and from the moment on from which its time counts.
+        For a single task the scheduler's clock covers everything, from the same moment as its wall time.
         """
         if self.exec_ns is not None and self.tasks == 1 and self.scope != "leader":
             return self.exec_ns
@@ -79,7 +81,7 @@ class Times(msgspec.Struct, frozen=True):
 
     @property
     def counted(self) -> bool:
-        """Whether the processor counted all the time: what it did not count of a run may have been different."""
+        """Whether the processor counted nearly all of the time: the uncounted part of a run may have been different."""
         enabled, running = self.counters_enabled_ns, self.counters_running_ns
         if not (self.cycles and self.instructions and enabled and running):
             return False
@@ -94,7 +96,7 @@ class Times(msgspec.Struct, frozen=True):
 
     @property
     def width(self) -> float:
-        """Tasks at work at a time: task-seconds over wall time, one at least; 1 for a single thread."""
+        """Tasks at work at the same time: task-seconds over wall time, at least one; 1 for a single thread."""
         if not self.several:
             return 1.0
         spent = (self.on_cpu_ns or 0.0) + (self.wait_ns or 0.0) + (self.block_ns or 0.0)
@@ -108,10 +110,10 @@ class Times(msgspec.Struct, frozen=True):
         return max(1.0, ((self.on_cpu_ns or 0.0) + (self.wait_ns or 0.0)) / self.wall_ns)
 
     def alone_ns(self, cpus: float | None) -> float | None:
-        """Return the wall time of its own work on `cpus` that no other wants, ns; None where its CPU time is unknown.
+        """Return the wall time of its own work on `cpus` that nobody else uses, ns; None where its CPU time is unknown.
 
-        One thread takes its CPU time. Several tasks share theirs, as far as that many were at work at a time; their
-        waits for each other, being more than there are CPUs, are part of it and not a delay.
+        For one thread it is the CPU time. Several tasks work side by side, as many as in this run; if they are more
+        than the CPUs, their waits for each other are part of this time and not a delay.
         """
         own, width = self.on_cpu_ns, self.width
         if own is None or width == 1.0:
@@ -131,8 +133,8 @@ OWN = tuple(name for name in Times.__struct_fields__ if name in _SUMS)
 def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> Times:
     """Return the times of some runs of one program that `load` covers. Raises ValueError without a run.
 
-    `whole` False: the load covers other runs too, so its sums belong to none of them, and only the figures of each run
-    itself are known.
+    `whole` False: the load covers other runs, too, so its sums belong to none of them; only the figures of each run are
+    known.
     """
     if not runs:
         raise ValueError("Times need at least one run.")
@@ -143,11 +145,11 @@ def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> 
     scope, level = "leader", 0 if values["wait_ns"] is None else 1
     if load is not None:
         level = load.level
-        # What the machine did is spread over the interval: a run has its share by time.
+        # The machine's counts are spread over the interval: a run has a share in proportion to its time.
         per_run = wall / load.interval_ns if load.interval_ns else 0.0
         steal, busy = load.steal_ns, load.busy_ns
         if load.confined:
-            # What was stolen of other CPUs was not stolen of the program.
+            # Time stolen on other CPUs was not stolen from the program.
             steal, busy = load.own_cpus_steal_ns, load.own_cpus_busy_ns
         values["steal_ns"] = None if steal is None else steal * per_run
         values["busy_ns"] = None if busy is None else busy * per_run
@@ -161,9 +163,9 @@ def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> 
 
 
 def middle(all_times: Iterable[Times]) -> Times | None:
-    """Return the median of several times, field by field: the times of an unloaded run. None for no times.
+    """Return the median of several times, field by field, as the times of an unloaded run. None for no times.
 
-    A field is unknown where any of them lacks it; scope and level are the least of all.
+    A field is unknown where any of them lacks it; scope and level are the smallest of all.
     """
     every = list(all_times)
     if not every:
@@ -177,7 +179,7 @@ def middle(all_times: Iterable[Times]) -> Times | None:
 
 
 def shared(all_times: Sequence[Times]) -> dict[str, Any]:
-    """Return the scope and level that hold for all of several times: the least of any."""
+    """Return the scope and level that hold for all of several times: the smallest of all."""
     least = min(all_times, key=lambda times: times.level)
     scopes = {times.counters_scope for times in all_times}
     return {

@@ -1,10 +1,10 @@
-"""One run explained: wall time = reference + what came on top, bar by bar, the unexplained rest always shown.
+"""One run explained: wall time = reference + delay, bar by bar, the unexplained rest always shown.
 
 For one thread the sum is an identity: wall = CPU time + run-queue wait + waits for devices + other sleep. Against an
-unloaded run every bar is a difference, so that the program's normal waits are no delay. What the kernel only gives as
-spans around other waits (swap-in, thrashing, reclaim) is moved out of the bar it lies in and never added to it. Where
-several threads or processes took part, their seconds do not add up to wall time: they are divided by how many were
-at work at a time, bounded by the whole of them, and marked as not exact.
+unloaded run every bar is a difference, so that the program's normal waits are not a delay. Spans that the kernel counts
+around other waits (swap-in, thrashing, reclaim) are moved out of the bar in which they lie, and never added to it.
+Seconds of several threads or processes do not add up to wall time: they are divided by the number of tasks at work at
+the same time, bounded by their sum, and marked as not exact.
 
 Public: Bar, Waterfall, waterfall.
 """
@@ -26,38 +26,38 @@ REFERENCE, SLOWER, QUEUE, IO, MEMORY, STEAL, UNEXPLAINED = (
 NAMES = (REFERENCE, SLOWER, QUEUE, IO, MEMORY, STEAL, UNEXPLAINED)
 
 Ends = tuple[float | None, float | None]
-"""Least and largest value of a bar, ns."""
+"""The least and the largest value of a bar, ns."""
 
 REFUSED_BELOW = -0.01
-"""A rest of less than -1 % of wall time: something was counted that is not of this run, or twice."""
+"""The unexplained rest, a share of wall time, below which something was counted twice or is not of this run."""
 
 READING_NS = 20_000.0
-"""The excess that may be counted, ns, however short the run: its time begins a little after its accounts are read."""
+"""The excess of counts that is tolerated, ns, for any run: its time begins a little after its accounts are read."""
 
 COUNTED_DELAYS = 3
-"""Level of Times at which the kernel counts what is waited for."""
+"""The level of Times from which on the kernel counts waits by their reason."""
 NOT_COUNTED = "needs kernel.task_delayacct=1 and the right to read it"
 NOT_CREDIBLE = "the kernel reported a longer wait than the run took, as it may since Linux 6.12"
 
 LOWER_CLOCK, MORE_INSTRUCTIONS = "lower clock frequency", "more instructions"
 FEWER_PER_CYCLE = "fewer instructions per cycle"
-"""The part that is named only where the processor counted both."""
+"""The name of a part that needs counts of both cycles and instructions."""
 
 LEAST_PART = 0.01
 """The share of slower execution below which a part is not named."""
 
 
 class BarPart(msgspec.Struct, frozen=True):
-    """A piece of a bar that is known by itself, ns."""
+    """A part of a bar that is known separately, ns."""
 
     name: str
     ns: float
 
 
 class Bar(msgspec.Struct, frozen=True):
-    """A bar of the waterfall. `ns` None: the kernel does not tell; then it is part of the unexplained rest.
+    """A bar of the waterfall. `ns` None: the kernel does not count it, so it is part of the unexplained rest.
 
-    `share` of wall time; `exact`: counted, not estimated; `low` and `high` in ns where it is only bounded.
+    `share`: of wall time; `exact`: counted, not estimated; `low`, `high`: bounds in ns where only these are known.
     """
 
     name: str
@@ -73,9 +73,9 @@ class Bar(msgspec.Struct, frozen=True):
 class Waterfall(msgspec.Struct, frozen=True):
     """All bars in the order of NAMES; those with a value add up to `wall_ns`.
 
-    `reference`: what the first bar is (as in Delay). `refused` says in a sentence why no cause may
-    be read from the bars; empty when one may. `parallel`: how many tasks were at work at a time, on average, when it
-    was more than one thread.
+    `reference`: the name of the first bar's time (as in Delay). `refused`: why no cause may be read from the bars, a
+    sentence; empty when one may. `parallel`: the mean number of tasks at work at the same time, for more than one
+    thread.
     """
 
     wall_ns: float
@@ -95,14 +95,14 @@ class Waterfall(msgspec.Struct, frozen=True):
 
     @property
     def largest(self) -> Bar | None:
-        """The bar that most of the delay is in, the reference left out; None without a delay or where refused."""
+        """The bar with most of the delay, other than the reference; None without a delay or where refused."""
         known = [bar for bar in self.bars[1:] if bar.ns is not None and bar.ns > 0]
         return None if self.refused or not known else max(known, key=lambda bar: bar.ns or 0.0)
 
 
 @dataclass(slots=True)
 class _Terms:
-    """The terms while they are sorted out: waits off the CPU and extra time on it, ns."""
+    """The terms of the sum while they are separated: waits off the CPU and extra time on it, ns."""
 
     slower: float | None
     queue: float | None
@@ -112,11 +112,10 @@ class _Terms:
 
 
 def waterfall(times: Times, reference: Times | None = None, cpus: float | None = None) -> Waterfall | None:
-    """Return the bars of one run, or of the mean of several, against an unloaded one or else its own CPU time.
+    """Return the bars of one run, or of the mean of several, against an unloaded run or else its own CPU time.
 
-    `cpus`: those that it may use; the waits of more tasks than that for each other are part of its own CPU time's.
-
-    None when there is no reference and no CPU time is known either.
+    `cpus`: the number of CPUs that the program may use; the waits of more tasks than these for each other belong to the
+    bar of its own CPU time. None without a reference and without known CPU time.
     """
     base_ns = times.alone_ns(cpus) if reference is None else reference.wall_ns
     if not base_ns:
@@ -156,12 +155,12 @@ def waterfall(times: Times, reference: Times | None = None, cpus: float | None =
 
 
 def _known_time(times: Times) -> float:
-    """Return the time on the CPU, on the run queue and waiting for devices, as far as it is known."""
+    """Return the time on the CPU, on the run queue and waiting for devices, as far as known."""
     return sum(time_ns or 0.0 for time_ns in (times.on_cpu_ns, times.wait_ns, times.block_ns))
 
 
 def _scaled(times: Times, width: float) -> Times:
-    """Return task-seconds as seconds of wall time, if all tasks were at work alike."""
+    """Return task-seconds as seconds of wall time, as if all tasks worked alike."""
     if width == 1.0:
         return times
     names = ("cpu_ns", "exec_ns", "wait_ns", "block_ns", "swapin_ns", "thrashing_ns", "reclaim_ns", "compact_ns")
@@ -173,14 +172,14 @@ def _scaled(times: Times, width: float) -> Times:
 
 
 def _stolen(times: Times) -> float | None:
-    """Return the time stolen from the run: of all that was stolen, its share of the time that programs ran."""
+    """Return the time stolen from the run: its share of the time that programs ran, times the stolen time."""
     if times.steal_ns is None or not times.busy_ns or times.on_cpu_ns is None:
         return None
     return times.steal_ns * min(1.0, times.on_cpu_ns / times.busy_ns) / times.width
 
 
 def _beyond_own(now: Times, base_ns: float) -> float | None:
-    """Return the run-queue wait without that of its own tasks for each other, which is in the reference."""
+    """Return the run-queue wait without the waits of its own tasks for each other, which are in the reference."""
     return None if now.wait_ns is None else max(0.0, now.wait_ns - (base_ns - (now.on_cpu_ns or 0.0)))
 
 
@@ -199,10 +198,10 @@ def _spans(times: Times) -> tuple[float, float] | None:
 
 
 def _memory(now: Times, before: Times | None, terms: _Terms) -> float:
-    """Move what memory shortage took out of the bars it lies in; return the part that lies inside the reference.
+    """Move the time of memory shortage out of the bars in which it lies; return the part inside the reference.
 
     Waiting for the swap device is part of block I/O wait; the rest of the spans (zram, zswap, reclaim) is work on the
-    CPU. So nothing is added: the sum stays what it was.
+    CPU. The sum of the bars stays the same.
     """
     current, usual = _spans(now), (0.0, 0.0) if before is None else _spans(before)
     if current is None or usual is None:
@@ -260,9 +259,9 @@ def _slower_parts(
 ) -> Iterator[BarPart]:
     """Yield the parts of slower execution.
 
-    Where cycles and instructions were counted, the factors of CPU time = instructions x cycles an instruction x time a
-    cycle. Else what a lower clock frequency accounts for. The rest may be cache, memory, a sibling thread, or more
-    instructions: these are not counted, so no more is said of it than that a CPU second did less.
+    Where cycles and instructions were counted, the parts are the factors of CPU time = instructions x cycles per
+    instruction x time per cycle. Otherwise one part is due to a lower clock frequency. The rest may be cache, memory, a
+    sibling thread, or more instructions: these are not counted, so it is only named as slower per CPU second.
     """
     if before is None or not slower or slower < 0:
         return
@@ -277,9 +276,9 @@ def _slower_parts(
 
 
 def _counted_parts(now: Times, before: Times, slower: float, widths: tuple[float, float]) -> Iterator[BarPart]:
-    """Yield the factors of the product, one after the other, each times the previous value of those behind it.
+    """Yield the factors of the product in order, each times the reference's values of the later ones.
 
-    They add up to the difference of CPU times; `slower` is less by what was moved to other bars (steal, memory).
+    They add up to the difference of CPU times; `slower` is less by the time moved to other bars (steal, memory).
     """
     width, usual_width = widths
     cycles, instructions = now.cycles or 0.0, now.instructions or 0.0
@@ -287,7 +286,7 @@ def _counted_parts(now: Times, before: Times, slower: float, widths: tuple[float
     spent_ns = (now.on_cpu_ns or 0.0) * width
     usual_cycle_ns = (before.on_cpu_ns or 0.0) * usual_width / usual_cycles
     same = instructions * usual_cycles / usual
-    # Without the kernel's own work in the counts, its time is in that of a cycle.
+    # Where the counts exclude the kernel's work, its time is part of the time per cycle.
     clock = LOWER_CLOCK if now.counters_scope == "all" else f"{LOWER_CLOCK}, or more time in the kernel"
     every = (
         BarPart(FEWER_PER_CYCLE, (cycles - same) * usual_cycle_ns / usual_width),
@@ -299,7 +298,7 @@ def _counted_parts(now: Times, before: Times, slower: float, widths: tuple[float
 
 
 def _bounds(times: Times, spent: float | None) -> Ends:
-    """Return the bounds of the wall time that several tasks' waits cost: at least 0, and at most the whole of them.
+    """Return the bounds of the wall time that several tasks' waits cost: at least 0, at most the sum of the waits.
 
     The pressure of their own control group (PSI "some") is no bound: it is an average over CPUs, weighted by how long
     each had work (kernel/sched/psi.c, collect_percpu_times), and may be less than the time in which one waited.
