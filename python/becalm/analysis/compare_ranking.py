@@ -12,7 +12,7 @@ from becalm.results.compare import Place, Ranking
 from becalm.stats.elimination import Elimination, Rival
 
 LEAST = 3
-"""The least number of programs to rank; of two the comparison says everything."""
+"""The least number of programs to rank; for two, the comparison is enough."""
 
 MOST = 64
 """The largest number of programs to rank: the number of pairs grows with its square."""

@@ -152,7 +152,7 @@ def _left_out(
     co_runs: Sequence[CoRun],
     no_time_reason: str,
 ) -> tuple[LeftOut, ...]:
-    """Return the sets of programs of which one cell or more were not measured.
+    """Return the sets of programs with at least one cell that was not measured.
 
     `no_time_reason`: why there was no time for cells that did not fail.
     """

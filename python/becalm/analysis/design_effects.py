@@ -66,7 +66,7 @@ def effect_table(factors: Sequence[Factor], mean: ModelSummary, level: float) ->
 
 
 def _judge(estimates: Effects, mean: ModelSummary, corners: int, level: float) -> tuple[float, float, float, int]:
-    """Return the standard error of an effect, its margin, the simultaneous margin of all effects, the degrees of
+    """Return the standard error of an effect, its margin, the simultaneous margin of all effects, and the degrees of
     freedom.
 
     They come from repeated runs where these differ, else from Lenth's pseudo standard error with 0 degrees of freedom.

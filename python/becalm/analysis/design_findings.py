@@ -22,8 +22,8 @@ PRECISE = 4.0
 """The adequate precision from which a surface can be told from its noise (Box, Hunter & Hunter 1978, 14.2)."""
 
 APART = 0.2
-"""The largest difference of adjusted and predicted R2; a larger one indicates too many terms, or a run that rules
-all."""
+"""The largest difference of adjusted and predicted R2; a larger one indicates too many terms, or a single run that
+determines the fit."""
 
 
 def response_findings(fit: ResponseFit, model: ResponseModel, options: FitOptions) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ WAIT_SHARE = 0.01
 """The shares of time, and number of CPUs, from which a disturbance is worth a sentence."""
 
 ENOUGH_INTERRUPTS = 4
-"""The fewest interrupts for the rule: four are at the same one of two CPUs by chance on one machine of eight."""
+"""The fewest interrupts for the rule: with two CPUs, four hit the same one by chance on one machine of eight."""
 
 PROCESSOR_SHARE = 0.7
 PERSISTENT = 0.3
@@ -237,7 +237,7 @@ def _load(facts: Facts, noise: Noise | None) -> Iterator[Advice]:
 
 
 LEAST_SWAPPED = 2**20
-"""The fewest bytes in swap worth a sentence: a few pages stay there for ever on machines that once were full."""
+"""The fewest bytes in swap worth a sentence: a few pages stay there for ever once the memory has been full."""
 
 
 def _memory(facts: Facts, noise: Noise | None) -> Iterator[Advice]:

@@ -90,7 +90,7 @@ def in_order(recorded: Sequence[RecordedSession], order: Mapping[str, int]) -> t
     elif sessions and all(session.commit_ns is not None for session in sessions):
         places, basis = [float(session.commit_ns or 0) for session in sessions], "commit date"
     else:
-        # Sessions of one commit stay together: a later one is no later commit.
+        # Sessions of one commit stay together: a later session is not a later commit.
         firsts: dict[str, int] = {}
         places = [float(firsts.setdefault(session.commit, len(firsts))) for session in sessions]
         basis = "as recorded"
@@ -99,9 +99,10 @@ def in_order(recorded: Sequence[RecordedSession], order: Mapping[str, int]) -> t
 
 
 def _git_places(sessions: Sequence[HistorySession], order: Mapping[str, int]) -> list[float]:
-    """Return the place of each session; those of commits that git does not have are put behind one that it has.
+    """Return the place of each session in git's history.
 
-    That is the last commit with at most as many ancestors; where that is not known, the commit measured before.
+    Sessions of a commit that git lacks are put behind the last commit with at most as many ancestors, or, where that is
+    unknown, behind the commit measured before.
     """
     known_sessions = [session for session in sessions if session.commit in order]
     places: dict[str, float] = {}

@@ -111,8 +111,8 @@ class SessionTable(msgspec.Struct, frozen=True):
             left, right = self.bridge(before, machine)
             offset, error = _offset(y[left], self.y[right])
             y[of_machine] = self.y[of_machine] - offset
-            # A look at steps across the join has SIDE sessions after it at most, over which this error averages to that
-            # of one.
+            # A look at a step across the join uses at most SIDE sessions after it; the mean of their errors then has
+            # the error of the join.
             around = np.flatnonzero(of_machine)[: 2 * SIDE]
             errors[around] = np.sqrt(errors[around] ** 2 + SIDE * error**2)
         return y[rows], errors[rows]

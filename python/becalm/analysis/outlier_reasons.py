@@ -83,7 +83,7 @@ def _run(record: dict[str, Any], index: int) -> Run:
 
 
 def _median_run(record: dict[str, Any], loads: OwnLoads) -> Times:
-    """Return the median run; with loads that of the runs that have one, SAMPLE of them at most."""
+    """Return the median run; where there are loads, that of at most SAMPLE runs that have one."""
     indices = np.flatnonzero(among(record["seq"], loads.seqs)) if len(loads.seqs) else np.empty(0, np.int64)
     if len(indices):
         runs = [_run(record, index) for index in indices[:: -(-len(indices) // SAMPLE)]]

@@ -54,7 +54,7 @@ SEED = 20
 
 
 class MeasuredPart(msgspec.Struct, frozen=True):
-    """A part of a measurement: tasks and costs as it alone shows them. All parts have the same pairs and sets."""
+    """A part of a measurement: tasks and costs as measured in it alone. All parts have the same pairs and sets."""
 
     tasks: tuple[Task, ...]
     costs: CoRunCosts
@@ -65,8 +65,8 @@ class MeasuredPart(msgspec.Struct, frozen=True):
 
 
 class Decider(Protocol):
-    """A way to share tasks, of whose pairs some may be unmeasured: the best sharing avoids these, the worst one takes
-    them to cost nothing, so that no gain depends on them."""
+    """A way to share tasks, some of whose pairs may be unmeasured. The best sharing avoids these pairs, and the worst
+    assumes that they cost nothing, so that no gain depends on them."""
 
     def best(self, tasks: Sequence[Task], costs: CoRunCosts) -> Names:
         """Return the best sharing."""
@@ -301,8 +301,8 @@ def _part(profile: CoRunProfile, count: int, number: int) -> CoRunProfile:
 
 
 def _exact(profile: CoRunProfile) -> CoRunCosts:
-    """Return the costs of a part: means of log(alone/alongside), whose noise too few rounds show to limit them by "
-    "it."""
+    """Return the costs of a part: means of log(alone/alongside), not limited by their noise, which few rounds do not
+    show."""
     by_set = dict[tuple[str, ...], dict[str, float]]()
     pairs, on_one_core = list[PairCost](), list[PairCost]()
     for co_run in profile.co_runs:

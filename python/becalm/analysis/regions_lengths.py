@@ -31,9 +31,10 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 class Lengths:
     """The regions of one file.
 
-    `recorded`: number of regions in the file; `records`: the regions in memory, in the order of the file; `dropped`:
-    number of regions that full rings lost, by whether a ring keeps its last regions; `damaged`: number of stored pieces
-    that cannot be read.
+    - `recorded`: the number of regions in the file
+    - `records`: the regions in memory, in the order of the file
+    - `dropped`: the number of regions that full rings lost, by whether a ring keeps its last regions
+    - `damaged`: the number of stored pieces that cannot be read
     """
 
     header: codec.RegionHeader

@@ -40,8 +40,8 @@ BUSY = 0.01
 
 
 MEMORY, UNLIKE = 0.1, 0.4
-"""The correlation of neighbouring loops, and the standard deviation of the logarithm of machines' spreads, from which
-on together the rate of wrong names is exceeded: bench/survey.py measures 8 % at 0.25 and 0.6."""
+"""The correlation of neighbouring loops, and the standard deviation of the logarithm of machines' spreads, above both
+of which the stated rate of wrong names is exceeded: bench/survey.py measures 8 % at 0.25 and 0.6."""
 
 NOISIER_LEAST = 1.2
 """The least ratio of the spread of a machine to that of its peers for which the machine is named."""

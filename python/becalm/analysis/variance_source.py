@@ -42,11 +42,15 @@ def classify(
     `wall_ns`, `cpu_ns`: one array for each loop, shape (runs,), of runs without settings; CPU time is user plus system.
     `floor`: spread of the built-in kernel of pure additions on the same machine, as a fraction, estimated in the same
     way (`stats.spread.spread`). The share of the variance within loops that goes with CPU time is the squared
-    correlation, with Fisher's (1921, Metron 1:3) interval. "processor": most of it goes with CPU time, and additions
-    scatter at least half as much, so the processor's speed varies whatever the operating system does. "program": most
-    of it does, and additions are steady: caches, memory or the program itself. "waiting": less than half does. None
-    where that is undecided, CPU time is unknown (nan), or there are fewer than 20 runs. Raises ValueError for arrays
-    that do not fit together.
+    correlation, with Fisher's (1921, Metron 1:3) interval:
+
+    - "processor": most of the variance goes with CPU time, and additions scatter at least half as much as the program,
+      so the processor's speed varies whatever the operating system does
+    - "program": most of it goes with CPU time, and additions are steady: caches, memory or the program itself
+    - "waiting": less than half of it does
+
+    None where that is undecided, CPU time is unknown (nan), or there are fewer than 20 runs. Raises ValueError for
+    arrays that do not fit together.
     """
     wall = [series(loop, "The wall times of a loop") for loop in wall_ns]
     cpu = [np.asarray(loop, dtype=np.float64) for loop in cpu_ns]
@@ -89,8 +93,8 @@ def against_settings(diagnosis: Finding, comparisons: Sequence[ArmComparison]) -
     """Return a finding "processor" with the effect of settings on fresh runs: the diagnosis says that none helps much.
 
     `helped`: the arm that reduced the spread of the program most, and significantly, with its `reduction`; else
-    `at_most`: the largest reduction within the interval of any arm. Neither where nothing was measured. Other findings
-    are returned unchanged.
+    `at_most`: the largest reduction within the interval of any arm. The finding has neither where nothing was measured.
+    Other findings are returned unchanged.
     """
     program_comparisons = [comparison for comparison in comparisons if comparison.program == diagnosis.program]
     if diagnosis.kind != "processor" or not program_comparisons:
