@@ -48,12 +48,14 @@ class Loads(msgspec.Struct, frozen=True):
 
 
 class Noticed(msgspec.Struct, frozen=True):
-    """Observations about the settings of steps: remarks on applying them, and `drift`, places that others changed.
+    """Observations about the settings of steps. A block that needs several boots has such an event for each.
 
-    `switching_ns`: time spent applying and restoring settings, ns. `unknown`: reasons why columns of the loads
-    (`becalm.load`) and other facts are unknown, by name. `clamped`: places to which the kernel gave another value than
-    requested. `neighbours`: what processes next to programs did, as the agent reports it (docs/reference/protocol.md,
-    `measure`). A block that needs several boots has such an event for each.
+    - `remarks`: on applying the settings
+    - `drift`: places that others changed
+    - `switching_ns`: time spent applying and restoring settings, ns
+    - `unknown`: reasons why columns of the loads (`becalm.load`) and other facts are unknown, by name
+    - `clamped`: places to which the kernel gave another value than requested
+    - `neighbours`: what processes next to programs did, as the agent reports it (docs/reference/protocol.md, `measure`)
     """
 
     remarks: tuple[str, ...] = ()

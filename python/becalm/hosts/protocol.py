@@ -45,14 +45,19 @@ class Left(msgspec.Struct, frozen=True):
 
 
 class Access(msgspec.Struct, frozen=True):
-    """The way to access the machine: the workload's user, and whether sudo may start the helper that changes settings.
+    """The way to access the machine.
 
-    `spool`: the descriptor of a file that takes finished runs at once (docs/reference/protocol.md). `root`: use a
-    directory that looks like `/` instead of the machine. `title`: the purpose, for others who see the machine changed;
-    `owner`: a name that separates changes by one user. `config`: a configuration file for ssh instead of the usual one.
-    `called`: the user's name for the machine, if it is not its address. `reboot`: consent to restarts of the machine.
-    `say`: a function for sentences to the user while something takes long, such as a restart. `left`: places where
-    earlier becalms have left runs. `observed`: whether runs will be observed, which can be prepared at the start.
+    - `user`: the user that runs workloads; `sudo`: whether sudo may start the helper that changes settings
+    - `spool`: the descriptor of a file that takes finished runs at once (docs/reference/protocol.md)
+    - `root`: a directory that looks like `/`, to use instead of the machine
+    - `title`: the purpose, for others who see the machine changed
+    - `owner`: a name that separates changes by one user
+    - `config`: a configuration file for ssh instead of the usual one
+    - `called`: the user's name for the machine, if it is not its address
+    - `reboot`: consent to restarts of the machine
+    - `say`: a function for sentences to the user while something takes long, such as a restart
+    - `left`: places where earlier becalms have left runs
+    - `observed`: whether runs will be observed, which can be prepared at the start
     """
 
     user: str | None = None

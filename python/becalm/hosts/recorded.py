@@ -36,9 +36,10 @@ def known_means(by: str) -> str:
 class Recording(msgspec.Struct, frozen=True):
     """The options of a recording.
 
-    `window_ns`: the interval T at which counters of running tasks are read, ns; `batch_ns`: the interval at which
-    records are sent, ns (None: two windows, within 10 to 100 ms); `cpus`: a list such as "0,2-3" (None: all); `by`: one
-    of MEANS.
+    - `window_ns`: the interval T at which counters of running tasks are read, ns
+    - `batch_ns`: the interval at which records are sent, ns (None: two windows, within 10 to 100 ms)
+    - `cpus`: a list such as "0,2-3" (None: all)
+    - `by`: one of MEANS
     """
 
     events: str = "llc"
@@ -56,11 +57,13 @@ class Recording(msgspec.Struct, frozen=True):
 
 
 class Counting(OfRecording, frozen=True):
-    """The counters of a recording.
+    """The counters of a recording. Its records have times of CLOCK_MONOTONIC_RAW.
 
-    `counted`: for each kind of core `cpus`, `references`, `misses` with the raw event and its level; `cpus`: the
-    recorded ones, a list as text; `absent`: reasons for others; `llc`: the CPUs of each last-level cache; `miss_ratio`:
-    whether misses and references are those of a cache; `by`: one of MEANS. Records have times of CLOCK_MONOTONIC_RAW.
+    - `counted`: for each kind of core `cpus`, `references`, `misses` with the raw event and its level
+    - `cpus`: the recorded CPUs, a list as text; `absent`: reasons for others
+    - `llc`: the CPUs of each last-level cache
+    - `miss_ratio`: whether misses and references are those of a cache
+    - `by`: one of MEANS
     """
 
     events: str

@@ -11,12 +11,16 @@ import msgspec
 class HostRow(msgspec.Struct, frozen=True):
     """A kind of host: its purpose, and the functions of its module.
 
-    `opener`: the function of `module` that opens such a host. `machine`: the function of `module` that returns the
-    machine of a host from what follows "kind:" in its name; empty for a host on this machine.
+    - `opener`: the function of `module` that opens such a host
+    - `machine`: the function of `module` that returns the machine of a host from what follows "kind:" in its name;
+      empty for a host on this machine
 
-    For the conformance suite: `trials`, names of hosts to try (empty: the fixture `KIND_trial` of the suite makes one),
-    a `program` that succeeds there, and where that program `runs`: "" in the process of the tests, "machine" as a
-    program of its own, "guest" in a virtual machine.
+    For the conformance suite:
+
+    - `trials`: names of hosts to try (empty: the fixture `KIND_trial` of the suite makes one)
+    - `program`: a program that succeeds there
+    - `runs`: where that program runs: "" in the process of the tests, "machine" as a program of its own, "guest" in a
+      virtual machine
     """
 
     kind: str

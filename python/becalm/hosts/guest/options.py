@@ -24,9 +24,13 @@ ext4 itself."""
 class GuestOptions(msgspec.Struct, frozen=True):
     """The options of a guest.
 
-    `kernel`: a version as `becalm guest prepare` takes it, or the path of a vmlinuz. `mem`: MiB. `append`: parameters
-    of the kernel's command line. `accel`: "auto", "kvm" or "tcg" (software emulation). `net`: "none" or "user"
-    (`network`). `swap`, `disk`: MiB; None for none (`storage`). `limit_s`: seconds to boot in.
+    - `kernel`: a version as `becalm guest prepare` takes it, or the path of a vmlinuz
+    - `mem`: MiB
+    - `append`: parameters of the kernel's command line
+    - `accel`: "auto", "kvm" or "tcg" (software emulation)
+    - `net`: "none" or "user" (`network`)
+    - `swap`, `disk`: MiB; None for none (`storage`)
+    - `limit_s`: the time in which it must boot, s
     """
 
     kernel: str
