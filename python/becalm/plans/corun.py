@@ -39,7 +39,7 @@ NEIGHBOURS_NS = 60_000_000
 
 MOST_CELLS = 2000
 GIVEN_UP = 2
-"""A cell that has failed this often and never ended well is not tried again."""
+"""The number of failures after which a cell that never ended well is not tried again."""
 
 
 class CoRunCell(msgspec.Struct, frozen=True):

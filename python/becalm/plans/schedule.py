@@ -11,8 +11,8 @@ DOUBT = 2.0
 
 
 class Schedule(StrEnum):
-    """A schedule that a user can ask for. AUTO: the schedule that tells more per second, by measurement. BOTH: as many
-    groups of runs of either, from which later studies choose."""
+    """A schedule that a user can request. AUTO: the schedule that is more precise per second, by measurement. BOTH:
+    equally many groups of runs in both, from which later studies choose."""
 
     TURNS = "turns"
     AT_ONCE = "at-once"
@@ -50,11 +50,12 @@ class BackToTurns(StrEnum):
 class ScheduleEvidence(msgspec.Struct, frozen=True):
     """The evidence of both schedules at a look. Errors and slow-downs are in log units; NaN while unknown.
 
-    `fraction`: share of the budget used. `turns`, `at_once`: rounds in turns, and groups of rounds at once.
-    `turns_error`, `at_once_error`: standard error times the square root of the seconds spent. `slowdown`: the mean of
-    all programs, at once relative to in turns, with its standard error. `change`: how much running at once changes the
-    difference of two programs, with its standard error. `apart`: whether the intervals of both differences are
-    disjoint.
+    - `fraction`: the share of the budget used
+    - `turns`, `at_once`: rounds in turns, and groups of rounds at once
+    - `turns_error`, `at_once_error`: the standard error times the square root of the seconds spent
+    - `slowdown`: the mean of all programs, at once relative to in turns, with its standard error
+    - `change`: how much running at once changes the difference of two programs, with its standard error
+    - `apart`: whether the intervals of both differences are disjoint
     """
 
     fraction: float
