@@ -25,9 +25,10 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 class ChangePoint(msgspec.Struct, frozen=True):
     """A step in one series. Positions are rows; `series` is a column, or -1 for the common movement of all.
 
-    `at`: first row after it; `found`: the row with which it was detected. `size`, `low`, `high`: difference of
-    logarithms and its interval (95 %). `chance`: expected number of steps as clear, per commit, in a suite that does
-    not change.
+    - `at`: the first row after it
+    - `found`: the row with which it was detected
+    - `size`, `low`, `high`: the difference of logarithms and its interval (95 %)
+    - `chance`: the expected number of equally clear steps, per commit, in a suite that does not change
     """
 
     series: int
@@ -40,13 +41,15 @@ class ChangePoint(msgspec.Struct, frozen=True):
 
 
 class ChangePoints(msgspec.Struct, frozen=True):
-    """All changes in the order of their detection. `common`: the common movement of sessions, shape (rows,).
+    """All changes in the order of their detection.
 
-    `noise`: standard deviation of a session's value around the common movement, shape (columns,); NaN where unknown.
-    `lacking`: the rows that a column needs until changes in it can be detected, shape (columns,). `visible`: the
-    smallest step that would be detected within ten rows if it came with the next one, shape (columns,); NaN where none
-    would be. `strays`: pairs of a row and a column whose value is far from those on both sides of it, which is no
-    change.
+    - `common`: the common movement of sessions, shape (rows,)
+    - `noise`: the standard deviation of a session's value around the common movement, shape (columns,); NaN where
+      unknown
+    - `lacking`: the rows that a column needs until changes in it can be detected, shape (columns,)
+    - `visible`: the smallest step that would be detected within ten rows if it came with the next one, shape
+      (columns,); NaN where none would be
+    - `strays`: pairs of a row and a column whose value is far from those on both sides of it, which is not a change
     """
 
     changes: tuple[ChangePoint, ...]

@@ -43,9 +43,12 @@ would draw the common movement to itself, which makes it scatter less, until it 
 class CommonMode:
     """The common movement so far.
 
-    `now`: m. `share`: the machine's part of each benchmark's newest value, c, shape (columns,). `answer`: lambda.
-    `base`, `last`: b, and r at each benchmark's newest value. `latest`: the newest m. `moves`, `values`: m and y of the
-    past, shape (columns, room), of which the first `counts` are used.
+    - `now`: m
+    - `share`: the machine's part of each benchmark's newest value, c, shape (columns,)
+    - `answer`: lambda
+    - `base`, `last`: b, and r at each benchmark's newest value
+    - `latest`: the newest m
+    - `moves`, `values`: m and y of the past, shape (columns, room), of which the first `counts` are used
     """
 
     def __init__(self, columns: int) -> None:

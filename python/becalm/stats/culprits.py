@@ -75,10 +75,12 @@ class Basis(StrEnum):
 class Blocks(msgspec.Struct, frozen=True):
     """A program's waits in K blocks of time, and the CPU time of J candidates meanwhile, all in ns.
 
-    `waits` (K,): time on the run queue, except under a quota; `spans` (K,): lengths of the blocks; `cpu_ns` (J, K): CPU
-    time of each candidate on the CPUs that the program may use, at most; `own` (K,): the most that the program's own
-    tasks waited for each other; `hidden`: CPU time in all blocks of no candidate, at most; `error_ns`: the time by
-    which the wait of a block and the times of candidates may refer to different moments.
+    - `waits`: time on the run queue, except under a quota, shape (K,)
+    - `spans`: the lengths of the blocks, shape (K,)
+    - `cpu_ns`: the most CPU time of each candidate on the CPUs that the program may use, shape (J, K)
+    - `own`: the most that the program's own tasks waited for each other, shape (K,)
+    - `hidden`: the most CPU time in all blocks that belongs to no candidate
+    - `error_ns`: the time by which the wait of a block and the times of candidates may refer to different moments
     """
 
     waits: Floats

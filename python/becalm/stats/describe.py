@@ -19,10 +19,10 @@ from becalm.stats.student import betainc, stdtrit
 class Description(msgspec.Struct, frozen=True):
     """A summary of times, in their unit except `cv`, `robust_cv` (fractions) and `effective_n` (runs).
 
-    The intervals of mean and median are at `confidence`, that of the coefficient of variation is a rough one
-    (`cv_interval`). Where the values are too few, the ends are infinite (of the latter: 0 and infinity). `robust_cv`:
-    1.4826 median absolute deviations over the median. `effective_n`: the number of independent runs that would
-    determine the mean as well.
+    The intervals of mean and median are at `confidence`; that of the coefficient of variation is a rough one
+    (`cv_interval`). Where the values are too few, the ends are infinite (for the coefficient of variation: 0 and
+    infinity). `robust_cv`: 1.4826 median absolute deviations over the median. `effective_n`: the number of independent
+    runs that would determine the mean as well.
     """
 
     n: int

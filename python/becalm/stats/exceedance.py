@@ -92,8 +92,8 @@ def share_beyond(line: float, sign: float, own: Floats, peers: Residuals, noise:
 def line_of_chance(
     chance: float, values: int, missing: int, sign: float, own: Floats, peers: Residuals, noise: ValueNoise
 ) -> float:
-    """Return the line, in standard deviations, beyond which all but `missing` of `values` values lie with this
-    probability."""
+    """Return the line, in standard deviations, beyond which all but `missing` of `values` values lie with a probability
+    of `chance`."""
     low, high = 0.0, FAR
     while high - low > FAR / 2**14:
         line = (low + high) / 2

@@ -18,7 +18,7 @@ SHORTEST = 10
 """The fewest runs of a level."""
 
 WHOLE = 300
-"""The most runs of a series that is divided as a whole; of longer ones the last third is."""
+"""The most runs of a series that is divided as a whole; of a longer one, only the last third is divided."""
 
 MOST = 1000
 """The most blocks into which a longer part is divided; their means are its values."""
@@ -42,11 +42,13 @@ median."""
 
 
 class Levels(msgspec.Struct, frozen=True):
-    """The levels in the last part of a series. `detected`: a late one differs from the last one by SMALLEST or more.
+    """The levels in the last part of a series.
 
-    `start`: index of the run at which the largest of the late changes happened; `change`: the level after it over the
-    one before it, less 1; `spread`: the largest difference of a late level from the last one, as a fraction of that;
-    `late`: the number of late levels.
+    - `detected`: whether a late level differs from the last one by SMALLEST or more
+    - `start`: the index of the run at which the largest of the late changes happened
+    - `change`: the level after that run over the level before it, less 1
+    - `spread`: the largest difference of a late level from the last one, as a fraction of the last one
+    - `late`: the number of late levels
     """
 
     detected: bool

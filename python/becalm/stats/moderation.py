@@ -1,8 +1,9 @@
 """Variances that rest on few values, moderated by those of their peers.
 
 Empirical Bayes as in Smyth 2004, Stat. Appl. Genet. Mol. Biol. 3:3, section 6.2: variances s_i^2 of d_i degrees of
-freedom scatter as F(d_i, d_0) times s_0^2; location and spread of their logarithms, here median and median absolute
-deviation so that odd peers have no say (Phipson et al. 2016, Ann. Appl. Stat. 10:946), tell d_0 and s_0^2.
+freedom scatter as F(d_i, d_0) times s_0^2. Location and spread of their logarithms determine d_0 and s_0^2; here these
+are median and median absolute deviation, so that odd peers have no influence (Phipson et al. 2016, Ann. Appl. Stat.
+10:946).
 """
 
 from __future__ import annotations

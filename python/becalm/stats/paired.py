@@ -39,12 +39,13 @@ CLIP = 3.0
 
 
 class PairedEstimate(msgspec.Struct, frozen=True):
-    """The estimate of log(candidate / reference) from the pairs. All but `pairs`, `critical`, `p_value` in log units.
+    """The estimate of log(candidate / reference) from the pairs, in log units except `pairs`, `critical` and `p_value`.
 
-    `low`, `high`: valid at all looks jointly; infinite while nothing is known. `detectable`: the true difference that
-    would have been detected at this look with probability 0.8, (critical + 0.84) standard errors. `p_value`: two-sided,
-    for this look alone: not corrected for looking. `adjusted`: beta, the share of the neighbours' slope that was
-    subtracted; 0 means none.
+    - `low`, `high`: valid at all looks jointly; infinite while nothing is known
+    - `detectable`: the true difference that would have been detected at this look with probability 0.8, (critical +
+      0.84) standard errors
+    - `p_value`: two-sided, for this look alone, not corrected for repeated looks
+    - `adjusted`: beta, the share of the neighbours' slope that was subtracted; 0 means none
     """
 
     estimate: float

@@ -33,9 +33,12 @@ KNEES = 40
 class ResponseShape(msgspec.Struct, frozen=True):
     """The fitted shape; `kind` is one of SHAPES.
 
-    `slope`: delay per unit of the measure, after the knee where there is one; `before`: the slope up to the knee;
-    `level`: height of a parallel shift; `knee` with its interval: in the unit of the measure; `theil_sen` with `low`
-    and `high` at 95 %; `rho` and `p_value`: Spearman's.
+    - `slope`: delay per unit of the measure, after the knee where there is one
+    - `before`: the slope up to the knee
+    - `level`: the height of a parallel shift
+    - `knee`, with its interval: in the unit of the measure
+    - `theil_sen`, with `low` and `high` at 95 %
+    - `rho`, `p_value`: Spearman's
     """
 
     kind: str

@@ -88,9 +88,11 @@ LARGEST = 700.0
 class Ratio(msgspec.Struct, frozen=True):
     """The ratio first / second from paired loops, with its interval.
 
-    `p_value`: two-sided, of no difference. `sd`: standard deviation of one loop's log ratio. `detectable`: the true
-    ratio above 1 that as many loops would have shown with probability 0.8. All are infinite (`low` 0) or nan where too
-    little is known.
+    - `p_value`: two-sided, for no difference
+    - `sd`: the standard deviation of one loop's log ratio
+    - `detectable`: the true ratio above 1 that as many loops would have shown with probability 0.8
+
+    All are infinite (`low` 0) or nan where too little is known.
     """
 
     value: float

@@ -38,9 +38,10 @@ commits."""
 class Window(msgspec.Struct, frozen=True):
     """Constants of a number of values before and after a place, which do not depend on the values, for each drift.
 
-    `whitening`: residuals of the level in units of white noise, shape (ratios, n, n). `contrast`: the step's estimate
-    in its standard errors, shape (ratios, n). `information`: the reciprocal of its variance. `constant`: logarithm of
-    the part of the likelihood that does not depend on values, prior included.
+    - `whitening`: residuals of the level in units of white noise, shape (ratios, n, n)
+    - `contrast`: the step's estimate in its standard errors, shape (ratios, n)
+    - `information`: the reciprocal of its variance
+    - `constant`: the logarithm of the part of the likelihood that does not depend on values, prior included
     """
 
     whitening: Floats

@@ -102,11 +102,19 @@ def due(row: int) -> bool:
 class Scan:
     """The values of some series so far.
 
-    `values`, `bounded`, `errors`, `commits`, `rows`, `machine`, `distances`, `apart` have the shape (series, room), of
-    which the first `counts` are used. `distances`, `apart`: from the median of 5 and of 13 values around. `first`:
-    position at which a series' present level begins. `steps`: number of its steps. `core`, `stray`: its noise.
-    `learned`: the log likelihood of its drift. `white`: standard deviation of white noise. `machine`: the machine's
-    movement, which was subtracted as far as a series answers to it; `unsure`: standard error of that answer.
+    Values have the shape (series, room), of which the first `counts` are used:
+
+    - `values`, `bounded`, `errors`, `commits`, `rows`
+    - `distances`, `apart`: from the median of the 5 and of the 13 values around
+    - `machine`: the machine's movement, which was subtracted as far as a series answers to it
+
+    Each series has:
+
+    - `first`: the position at which its present level begins
+    - `steps`: the number of its steps
+    - `core`, `stray`: its noise; `white`: the standard deviation of white noise
+    - `learned`: the log likelihood of its drift
+    - `unsure`: the standard error of its answer to the machine
     """
 
     def __init__(self, series: int, drift: Drift = ANY_DRIFT) -> None:

@@ -1,8 +1,8 @@
 """The choice of a configuration for a machine that has not been measured.
 
 Machines (or days, or sessions) are the units: a configuration has one value on each, the mean of any number of runs. A
-configuration with large differences between machines is a lottery on the next one, so the best mean is chosen among
-those with small differences, and its promise is a prediction for a further unit (Hahn & Meeker 1991, Statistical
+configuration that differs much between machines is a lottery on the next one. So the best mean is chosen among those
+that differ little, and its promise is a prediction for a further unit (Hahn & Meeker 1991, Statistical
 Intervals, 4.7). Spreads from few units are moderated by those of the other configurations (`becalm.stats.moderation`).
 
 The constants were chosen on half of the runs of TUNA (Freischuetz et al., EuroSys 2025; `bench/replay.py`), whose own
