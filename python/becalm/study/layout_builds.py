@@ -1,5 +1,4 @@
-"""Builds of two programs in several layouts: each is made once for each seed, and those that came out equal are left
-out.
+"""Builds of two programs in several layouts, one for each seed; builds equal to an earlier one are left out.
 
 Public: SideBuilds, build_side.
 """
@@ -23,8 +22,7 @@ SEED, BUILD = "{seed}", "{build}"
 
 
 class SideBuilds(msgspec.Struct, frozen=True):
-    """The layouts of one program: the workload of each seed, and the seeds that gave a program which an earlier one had
-    given."""
+    """The layouts of one program: the workload of each seed, and the seeds whose program equals an earlier one."""
 
     workloads: Mapping[int, Workload]
     equal: tuple[int, ...]
@@ -41,7 +39,7 @@ def check_placeholders(name: str, command: str, build: str) -> None:
 
 
 def values_of(seed: int, directory: Path) -> Workload:
-    """Return a workload that has nothing but the values of the placeholders of a layout."""
+    """Return a workload that has only the values of a layout's placeholders."""
     return Workload(parameters=(("build", str(directory)), ("seed", str(seed))))
 
 

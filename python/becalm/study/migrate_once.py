@@ -147,9 +147,9 @@ def plan_move(
 ) -> Move:
     """Return a move of a process.
 
-    `load_s`: how long the load of CPUs is read if the least loaded one is requested.
-    0 is enough for a move that is replanned after waiting. Raises UsageError for an unknown process or invalid CPUs,
-    and RefusedError where the process cannot be moved there.
+    `load_s`: how long the load of CPUs is read if the least loaded one is requested; 0 is enough for a move that is
+    replanned after waiting. Raises UsageError for an unknown process or invalid CPUs, and RefusedError where the
+    process cannot be moved there.
     """
     process, name = movable_process(pid, root)
     before = migrate_target.busy_ticks(root)

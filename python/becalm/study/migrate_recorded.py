@@ -34,11 +34,13 @@ from becalm.wording import migrate as wording
 
 
 class MoveRequest(msgspec.Struct, frozen=True):
-    """A request for a move. `cpu`: CPUs, or "least-loaded"; `llc`: within the "same" or to an "other" last-level cache.
+    """A request for a move.
 
-    `rules`, `window`, `limit`: as for `becalm migrate --at-sweetspot`. `how`: "spot" moves at the next sweet spot,
-    "now" at once, and "stay" binds the process where it runs. `after_s`: time from the beginning of the recording to
-    the request, s. `cost`: measured values of p and t_s for the waiting rule.
+    - `cpu`: CPUs, or "least-loaded"; `llc`: within the "same" or to an "other" last-level cache
+    - `rules`, `window`, `limit`: as for `becalm migrate --at-sweetspot`
+    - `how`: "spot" moves at the next sweet spot, "now" at once, and "stay" binds the process where it runs
+    - `after_s`: the time from the beginning of the recording to the request, s
+    - `cost`: measured values of p and t_s for the waiting rule
     """
 
     cpu: Cpus = LEAST_LOADED

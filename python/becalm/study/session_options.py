@@ -32,9 +32,10 @@ Values = Mapping[str, str | int | bool] | Settings
 class SessionOptions:
     """The options of where and how a study is measured, and the listener.
 
-    `host`: a name, or an open Host, which is left open. `store`: None for the default store, False to store nothing,
-    else a file or URL. `root`: a directory that looks like `/`, to use instead of the machine. `profile`: settings to
-    apply for the programs, as far as the machine has them.
+    - `host`: a name, or an open Host, which is left open
+    - `store`: None for the default store, False to store nothing, else a file or URL
+    - `root`: a directory that looks like `/`, to use instead of the machine
+    - `profile`: settings to apply for the programs, as far as the machine has them
     """
 
     settings: Settings = option(

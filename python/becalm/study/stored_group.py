@@ -1,4 +1,4 @@
-"""The joint verdict of several hosts from stored studies, also if becalm was killed before it concluded."""
+"""The joint verdict of several hosts from stored studies, even if becalm was killed before it concluded."""
 
 from __future__ import annotations
 

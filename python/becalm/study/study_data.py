@@ -162,8 +162,10 @@ def _material(waits: Waiting | None) -> Waiting | None:
 def _material_disk_waits(
     loads: Sequence[Load], read: Callable[[], tuple[Iterable[Run], Sequence[Others]]]
 ) -> DiskWaiting | None:
-    """Return the causes of waits for disks; None where there is nothing to say. `read`: returns the runs, and what
-    others did, only where the records of load have such waits."""
+    """Return the causes of waits for disks; None where they are unknown or immaterial.
+
+    `read`: a function that returns the runs and the records of others; it is only called where the loads have waits.
+    """
     if not waits_for_disks(loads):
         return None
     from becalm.load.disk_culprits import disk_waiting  # Most measurements end without it.
