@@ -1,4 +1,4 @@
-"""The cost in time of single settings that leaving them out does not show: runs with one setting and the baseline.
+"""The cost of single settings that does not show when they are left out, by runs with each setting and the baseline.
 
 If several settings each make a program slow, and together no slower than one of them, leaving out any one of them has
 no effect. The cost of each is then measured by runs with that setting only.

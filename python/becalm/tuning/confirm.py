@@ -40,7 +40,7 @@ MORE_SHARE = 0.5
 """Share of the time left that a second look at the strongest settings leaves for confirming what it finds."""
 
 FIRST_LOOK = 0.2
-"""Share of the error of one look that a first one may make where there can be a second."""
+"""Share of the allowed error that a first look may use where a second one may follow."""
 
 
 def confirm(
