@@ -1,7 +1,7 @@
 """Central composite designs: a cube (or a fraction of one), axial points and centre points, with or without blocks.
 
-Box & Wilson 1951 (J. R. Stat. Soc. B 13:1), Box & Hunter 1957 (Ann. Math. Stat. 28:195). The distance alpha tells how
-far out the axial points lie; ALPHAS lists its kinds.
+Box & Wilson 1951 (J. R. Stat. Soc. B 13:1), Box & Hunter 1957 (Ann. Math. Stat. 28:195). The distance of the axial
+points from the centre is alpha; ALPHAS lists its kinds.
 
 Public: ALPHAS, Composite, composite.
 """

@@ -175,8 +175,8 @@ def smallest_fraction(count: int, resolution: int) -> Fraction:
 def confounding(design: Fraction, blocks: int) -> tuple[Word, ...]:
     """Return words whose signs split the points of a design into `blocks` blocks, a power of two.
 
-    Their group is as long as possible, also when multiplied by the defining relation: no factor, and where possible no
-    interaction of two, is confounded with a block. Raises UsageError where a factor would be.
+    The words of their group are as long as possible, also when multiplied by the defining relation: no factor, and
+    where possible no interaction of two, is confounded with a block. Raises UsageError where a factor would be.
     """
     count = blocks.bit_length() - 1
     if blocks < 1 or 2**count != blocks or blocks >= len(design.points):
