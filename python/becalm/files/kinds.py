@@ -1,6 +1,6 @@
 """Formats of files that a reader of becalm refuses: a table, each with the next step.
 
-A row is recognised by the file's first bytes, its text, or its JSON value. `described` gives the sentence.
+A row is recognised by the file's first bytes, its text, or its JSON value. `describe` returns the sentences.
 """
 
 from __future__ import annotations

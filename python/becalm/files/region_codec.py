@@ -61,10 +61,11 @@ _FASTEST = 1e12
 class RegionHeader(msgspec.Struct, frozen=True):
     """The clock of a file's records, the machine where they were measured, and the names.
 
-    `hz`: ticks a second, within `ppm` parts in a million; `quantum`: the step of the counter in ticks, 0 where unknown;
-    `smallest_cost`, `median_cost`, `mean_cost`: ticks of an empty region, the mean without the longest 5 %; `ticks`,
-    `unix_ns`: the counter at a moment of Unix time; `machine`: the hash of the machine's id that `becalm doctor` has,
-    too.
+    - `hz`: ticks per second, within `ppm` parts in a million
+    - `quantum`: the step of the counter in ticks, 0 where unknown
+    - `smallest_cost`, `median_cost`, `mean_cost`: ticks of an empty region, the mean without the longest 5 %
+    - `ticks`, `unix_ns`: the counter at a moment of Unix time
+    - `machine`: the hash of the machine's id, as `becalm doctor` has it
     """
 
     hz: float

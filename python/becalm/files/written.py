@@ -71,9 +71,9 @@ def target(path: str | Path) -> Path:
 
 @contextmanager
 def writing(path: str | Path, *, durable: bool = True) -> Iterator[BinaryIO]:
-    """Give a file to write to, which takes the place of `path` when the context ends without an exception.
+    """Yield a file to write to, which replaces `path` when the context ends without an exception.
 
-    `durable`: it is on the disk before it takes that place. Raises UsageError as `target` does, and OSError.
+    `durable`: it is on the disk before it replaces `path`. Raises UsageError as `target` does, and OSError.
     """
     place, status = _resolve(Path(path))
     if status is not None and stat.S_ISFIFO(status.st_mode):
@@ -178,7 +178,7 @@ def _written_here(opened: str, head: bytes) -> bool:
 def _replacing(
     place: Path, status: os.stat_result | None, *, durable: bool, mode: int | None = None
 ) -> Iterator[BinaryIO]:
-    """Give a new file next to `place`, which takes its place in the end, with the mode and owner of the old one."""
+    """Yield a new file next to `place`, which replaces it in the end, with the mode and owner of the old one."""
     # A name of its own, which is short enough wherever the other one is.
     new = place.parent / f".becalm-{os.getpid()}-{secrets.token_hex(4)}"
     with open(os.open(new, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_CLOEXEC, 0o666), "w+b") as file:
