@@ -24,12 +24,13 @@ from becalm.nouns.search_space import Space
 class MethodRow(msgspec.Struct, frozen=True):
     """A method: its name, its function, a description, and its default design of trials.
 
-    `minimizes`: the goals of `nouns.objective` that it supports. `takes`: the options of this method only, as pairs of
-    the function's keyword and the option's name. `counts`: the function that forecasts its requests, `(space, rule,
-    **own) -> Forecast | None`, if they follow from the rule; otherwise the method is simulated (`becalm.tuning.cost`).
-    `lasts`: whether its loops have more runs if those are short (`TuneOptions.loop_ns`). `trials`: the number of trials
-    of a search for times without a limit, and of further ones for each factor. `knows_lists`: whether it has the known
-    lists among its candidates by itself (`becalm.methods.lists`).
+    - `minimizes`: the goals of `nouns.objective` that it supports
+    - `takes`: the options of this method only, as pairs of the function's keyword and the option's name
+    - `counts`: the function that forecasts its requests, `(space, rule, **own) -> Forecast | None`, if they follow from
+      the rule; otherwise the method is simulated (`becalm.tuning.cost`)
+    - `lasts`: whether its loops have more runs if those are short (`TuneOptions.loop_ns`)
+    - `trials`: the number of trials of a search for times without a limit, and of further ones for each factor
+    - `knows_lists`: whether it has the known lists among its candidates by itself (`becalm.methods.lists`)
     """
 
     name: str

@@ -30,9 +30,11 @@ STOPPED = "The time for the search was over before its end: this is what it had 
 class TrialDesign(msgspec.Struct, frozen=True):
     """The design of a search's trials, and its limits. A trial is `loops` times `runs` runs after `warmups` loops.
 
-    `warmups`: None for a single uncounted run. `objective`: the minimised objective, a name of `nouns.objective`.
-    `threshold`: the value at which the search stops. `most_runs`: the largest number of runs in all; None for no limit.
-    `resolution`: the share below which a search ignores differences (`margin` of the options is for the confirmation).
+    - `warmups`: None for a single uncounted run
+    - `objective`: the minimised objective, a name of `nouns.objective`
+    - `threshold`: the value at which the search stops
+    - `most_runs`: the largest number of runs in all; None for no limit
+    - `resolution`: the share below which a search ignores differences (`margin` of the options is for the confirmation)
     """
 
     loops: int = 3
@@ -57,11 +59,12 @@ class TrialDesign(msgspec.Struct, frozen=True):
 class Ask(msgspec.Struct, frozen=True):
     """A request to measure arms: in each of `loops` loops every arm in random order, `runs` runs in a row each.
 
-    `warmups`: uncounted runs of each arm before its counted ones, in its first loop only. `why`: the method's question,
-    for the progress display and the report. `best`: its choice if measuring ended before the answer. `boots`: whether
-    each loop has boots of its own if arms need different boots, so that the effect of a single boot (such as the layout
-    of memory) varies between loops like other noise. `block`: the number that requests of one block of a design share;
-    None for a block of its own.
+    - `warmups`: uncounted runs of each arm before its counted ones, in its first loop only
+    - `why`: the method's question, for the progress display and the report
+    - `best`: its choice if measuring ended before the answer
+    - `boots`: whether each loop has boots of its own if arms need different boots, so that the effect of a single boot
+      (such as the layout of memory) varies between loops like other noise
+    - `block`: the number that requests of one block of a design share; None for a block of its own
     """
 
     arms: tuple[Settings, ...]
@@ -77,10 +80,11 @@ class Ask(msgspec.Struct, frozen=True):
 class Sample(msgspec.Struct, frozen=True):
     """The result of one arm of an Ask: wall times in ns of its counted good runs, one array for each loop.
 
-    With a metric `loops` are its values instead, smaller ones better, and `wall_ns` the times of the same runs.
-    `failed`: the number of runs that did not end well; any such run makes a failed trial. `ended_ns`: the wall times of
-    slow runs that were ended early, ns, which are lower bounds. `refused`: whether the machine refused the settings,
-    which counts as a failed trial even without a failed run.
+    - `loops`: with a metric, its values instead of times, smaller ones better
+    - `wall_ns`: with a metric, the times of the same runs
+    - `failed`: the number of runs that did not end well; any such run makes a failed trial
+    - `ended_ns`: the wall times of slow runs that were ended early, ns, which are lower bounds
+    - `refused`: whether the machine refused the settings, which counts as a failed trial even without a failed run
     """
 
     settings: Settings
