@@ -48,8 +48,11 @@ class Mean(msgspec.Struct, frozen=True):
 
 
 class MoveTrial(msgspec.Struct, frozen=True):
-    """A drawn moment, and the cost of moving then (`random`) and at a sweet spot (`spot`), by quantity. `alone`: the
-    quantities of the unmoved program; `why`: the reason for the end of the wait; `waited_ns`: its length."""
+    """A drawn moment, and the cost of moving then (`random`) and at a sweet spot (`spot`), by quantity.
+
+    `alone`: the quantities of the unmoved program. `why`, `waited_ns`: the reason for the end of the wait, and its
+    length.
+    """
 
     at_ns: int
     seed: int

@@ -45,8 +45,8 @@ class Decided(msgspec.Struct, frozen=True):
 
 
 class Going(msgspec.Struct, frozen=True):
-    """The state without a decision: the time of the newest record, the number of windows of the process in this batch,
-    of its threads with a known window, d_max now, and the types of sweet spots in this batch."""
+    """The state without a decision: the time of the newest record, d_max now, and, for this batch, the number of
+    windows of the process, the number of its threads with a known window, and the types of sweet spots."""
 
     now_ns: int
     windows: int

@@ -41,8 +41,11 @@ class RelativeEffect(msgspec.Struct, frozen=True):
 
 
 class Round(msgspec.Struct, frozen=True):
-    """The runs of a round, by arm: quantities (None: unknown), places in the order of all runs, reasons for the moment
-    of the move (or for not moving), and waiting times, ns."""
+    """The runs of a round, by arm.
+
+    They have quantities (None: unknown), places in the order of all runs, reasons for the moment of the move (or for
+    not moving), and waiting times, ns.
+    """
 
     quantities: tuple[Mapping[str, float | None], ...]
     places: tuple[int, ...]

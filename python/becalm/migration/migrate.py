@@ -12,11 +12,15 @@ from becalm.nouns.result import Result
 
 
 class Waited(msgspec.Struct, frozen=True):
-    """The wait before a move. `events`: the counted events; `rules`: the name of the rules; `limit_ns`: the hard limit.
+    """The wait before a move.
 
-    `why`: that of Decided, "not_counted" if nothing could be counted, or "asked" at a requested moment. `waited_ns`:
-    the wait by the clock, from the request. `bounded`: whether d_max bounded it, which needs counts of a cache.
-    `kinds`: the types of sweet spots that the counts can show.
+    - `events`: the counted events
+    - `rules`: the name of the rules
+    - `limit_ns`: the hard limit
+    - `why`: that of Decided, "not_counted" if nothing could be counted, or "asked" at a requested moment
+    - `waited_ns`: the wait by the clock, from the request
+    - `bounded`: whether d_max bounded it, which needs counts of a cache
+    - `kinds`: the types of sweet spots that the counts can show
     """
 
     why: str

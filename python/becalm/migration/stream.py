@@ -11,11 +11,14 @@ from becalm.migration.kinds import ALL
 
 
 class CountStream(msgspec.Struct, frozen=True):
-    """A stream of counts. `origin`: the member `from` of a request of `becalm-sim spots`. `events`: the counted events
-    in words.
+    """A stream of counts.
 
-    `unit`: the unit of times, which is ns only if a clock was read. `miss_ratio`: whether the counts are those of a
-    cache. `names`: known names of tasks, by number. `kinds`: the types of sweet spots that it can show.
+    - `origin`: the member `from` of a request of `becalm-sim spots`
+    - `events`: the counted events in words
+    - `unit`: the unit of times, which is ns only if a clock was read
+    - `miss_ratio`: whether the counts are those of a cache
+    - `names`: known names of tasks, by number
+    - `kinds`: the types of sweet spots that it can show
     """
 
     source: str

@@ -25,12 +25,14 @@ def ratio(references: float, misses: float) -> float:
 
 
 class Spotted(Result, frozen=True):
-    """The sweet spots of a stream. `detection`: the engine's answer (crates/becalm-sim/src/spots/detect.rs), with every
-    threshold in its `question`.
+    """The sweet spots of a stream.
 
-    `events`: the counted events; `unit`: the unit of times; `rules`: the name of the rules. `miss_ratio`: whether
-    misses and references are those of a cache, and not of page faults or pages. `kinds`: the types of sweet spots that
-    the counts can show.
+    - `detection`: the engine's answer (crates/becalm-sim/src/spots/detect.rs), with every threshold in its `question`
+    - `events`: the counted events
+    - `unit`: the unit of times
+    - `rules`: the name of the rules
+    - `miss_ratio`: whether misses and references are those of a cache, and not of page faults or pages
+    - `kinds`: the types of sweet spots that the counts can show
     """
 
     source: str

@@ -17,9 +17,11 @@ from becalm.migration.sweetspots import ratio
 class TallyInterval(msgspec.Struct, frozen=True):
     """The tally of the process in an interval.
 
-    `at_ns`: the time of the newest record; `switches`: how often one of its threads left a CPU, `preempted` of them
-    while runnable; `references`, `misses`: the counts while it ran; `cpus`: where it ran; `unknown`: whether records
-    were lost.
+    - `at_ns`: the time of the newest record
+    - `switches`: how often one of its threads left a CPU, `preempted` of them while runnable
+    - `references`, `misses`: the counts while it ran
+    - `cpus`: the CPUs on which it ran
+    - `unknown`: whether records were lost
     """
 
     at_ns: int
