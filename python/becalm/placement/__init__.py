@@ -2,10 +2,10 @@
 
     place(tasks, chips, costs, method="optimal", seed=0, budget_s=10.0, objective="degradation") -> Placement
 
-`METHODS` is the table: a row says what a method is and needs, and its function takes a `Problem` (problem.py) and gives
-the processes on each chip. `simple` has those that do not search, `exact` the optimum, `search` local search, `engine`
-asks the program becalm-sim for what must be fast, `learned` predicts. `model` computes costs from what programs do
-alone, `corun` plays tasks on chips through. `becalm place` calls `place`.
+`METHODS` is the table: a row describes a method and its needs, and its function takes a `Problem` (problem.py) and
+returns the processes on each chip. `simple` has methods without a search, `exact` the optimum, `search` local search;
+`learned` predicts; `engine` sends what must be fast to the program becalm-sim. `model` computes costs from the figures
+of programs that run alone, `corun` plays tasks on chips through. `becalm place` calls `place`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ BUDGET_S = 10.0
 
 
 class Method(msgspec.Struct, frozen=True):
-    """A placement method. `words`: its description; `pressure`, `costs`: whether it needs those; `source`: where it is
-    from."""
+    """A placement method. `words`: its description; `pressure`, `costs`: whether it needs these; `source`: its
+    origin."""
 
     name: str
     decide: Callable[[Problem, PlacementSearch], FoundPlacement]
@@ -76,7 +76,7 @@ METHODS = (
 
 
 def method_named(name: str) -> Method:
-    """Return the method of a name. Raises UsageError for an unknown name."""
+    """Return the method with a name. Raises UsageError for an unknown name."""
     for method in METHODS:
         if method.name == name:
             return method
@@ -97,16 +97,17 @@ def place(
     """Choose which tasks share which chip.
 
     Arguments:
-        tasks: what is placed; a task of several processes takes as many slots, and costs its slowest.
-        chips: what shares a cache, with its room. More processes than room is refused: see `in_rounds`.
-        costs: what sharing costs. None only for methods that need none: then the placement's cost is None.
+        tasks: the tasks to place; a task of several processes takes as many slots, and costs as much as its slowest.
+        chips: the sets of CPUs that share a cache, with their room. More processes than room are refused: see
+            `in_rounds`.
+        costs: the costs of sharing. None only for methods that need none: then the placement's cost is None.
         method: a name of METHODS.
-        seed: for methods that draw; equal seeds give equal answers unless the budget ended the search.
-        budget_s: seconds for the search; what was found until then is the answer, with its gap.
-        objective: what is averaged over the tasks.
-        weights: folder of one's own weights, for methods that were learned.
+        seed: for random methods; equal seeds give equal answers unless the budget ended the search.
+        budget_s: the time for the search, s; the best sharing so far is then the answer, with its gap.
+        objective: the quantity that is averaged over the tasks.
+        weights: a folder with weights trained by the user, for learned methods.
 
-    Raises UsageError for what cannot be placed, with the reason, and MachineError without the engine.
+    Raises UsageError, with the reason, for tasks that cannot be placed, and MachineError without the engine.
     """
     row = method_named(method)
     if not budget_s > 0:

@@ -1,10 +1,10 @@
-"""Baselines for a sharing: the mean of all of them, which is what chance gives, and the worst.
+"""Baselines for a sharing: the mean of all sharings, which chance gives on average, and the worst one.
 
     expected(problem) -> mean cost
     worst(problem, search) -> Sharing
 
-Linux knows nothing of costs: where tasks end up depends on the order in which they came. Exact where all sets can be
-listed and tasks are single processes; else of `DRAWN` sharings that are drawn, with fixed seeds.
+Linux does not know the costs: where tasks run depends on the order in which they started. Both are exact where all sets
+can be listed and tasks are single processes; otherwise they are of `DRAWN` random sharings, with fixed seeds.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def expected(problem: Problem) -> float:
     total = 0.0
     for number, room in enumerate(problem.rooms):
         for members, lost in problem.table(number):
-            # Exactly these are on this chip: their orders there, those of the others elsewhere, of all orders.
+            # The share of orders of all processes with exactly these members on this chip, in any order.
             there = math.perm(room, len(members)) * math.perm(slots - room, items - len(members))
             total += there / math.perm(slots, items) * math.fsum(lost)
     return total / len(problem.tasks)

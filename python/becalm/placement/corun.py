@@ -1,9 +1,9 @@
-"""Tasks on chips played through: from event to event, as AKULA does (Zhuravlev et al. 2010; Anderson 2013, 3.2 and
+"""Tasks on chips played through from event to event, as AKULA does (Zhuravlev et al. 2010; Anderson 2013, 3.2 and
 6.21).
 
-A process progresses at (1 - its cost next to those that run with it)/solo. By default whatever ends begins again until
-each has run `runs` times, so that neighbours never change, and every run takes what the table of costs says. With
-`drain` nothing begins again: who is left runs with fewer.
+A process progresses at (1 - its cost next to the processes on its chip) / solo. By default a process that ends begins
+again until every task has run `runs` times, so that neighbours never change and every run takes the time that the table
+of costs predicts. With `drain` nothing begins again: the remaining processes run with fewer neighbours.
 """
 
 from __future__ import annotations
@@ -22,13 +22,17 @@ RUNS = 3
 """The least number of runs of each task."""
 
 MOST_EVENTS = 5_000_000
-"""Ends of runs that are simulated: a minute or so."""
+"""The largest number of ends of runs to simulate, which takes about a minute."""
 
 
 class PlayedTasks(msgspec.Struct, frozen=True):
-    """The result of playing tasks. By name: `run_s`, the mean of a task's complete runs (of its slowest process, where
-    it has several), `degradation`, (run - solo)/run, and `runs`, the number of complete ones. `end_s`: the end of the
-    last required run."""
+    """The result of playing tasks, by name.
+
+    - `run_s`: the mean time of a task's complete runs (of its slowest process, if it has several)
+    - `degradation`: (run - solo) / run
+    - `runs`: the number of complete runs
+    - `end_s`: the end of the last required run
+    """
 
     run_s: Mapping[str, float]
     degradation: Mapping[str, float]
@@ -47,13 +51,13 @@ class PlayedTasks(msgspec.Struct, frozen=True):
 
     @property
     def unfairness(self) -> float | None:
-        """100 times the standard deviation of the degradations, over N, over their mean; None where nothing is lost."""
+        """100 times the standard deviation (over N) of the degradations over their mean; None where nothing is lost."""
         return unfairness(list(self.degradation.values()))
 
 
 @dataclass(slots=True)
 class _Process:
-    """A running process: the rest of its run, since when, and the total time of complete ones."""
+    """A running process: the rest of its run, the time of the last change, and the total time of complete runs."""
 
     chip: int
     solo_s: float
@@ -74,8 +78,8 @@ def play(
     drain: bool = False,
     runs: int = RUNS,
 ) -> PlayedTasks:
-    """Play tasks on chips through, `sharing` as a Placement has it. Raises UsageError for a sharing that does not have
-    every process once, for a task without a time alone, and for unknown costs."""
+    """Play tasks on chips through. `sharing`: as in a Placement. Raises UsageError for a sharing that does not have
+    every process exactly once, for a task without a time alone, and for unknown costs."""
     problem = Problem.of(tasks, chips, costs, PlacementObjective.DEGRADATION)
     if runs < 1:
         raise UsageError(f"Each task runs at least once, not {runs} times.")
@@ -101,7 +105,7 @@ def play(
         changed = set()
         for process in processes:
             if process.running:
-                # What is within rounding of its end has ended: equal tasks end together.
+                # A process within rounding of its end has ended, so that equal tasks end together.
                 process.left -= step * process.rate
                 if process.left <= 1e-12:
                     _end(process, now, drain, changed)
@@ -110,7 +114,7 @@ def play(
 
 
 def _most_events(processes: Sequence[_Process], needed: int) -> float:
-    """Return about how many runs end until the longest has run often enough."""
+    """Return the approximate number of runs that end until the longest task has run often enough."""
     longest = max(process.solo_s for process in processes)
     return sum(needed * longest / process.solo_s for process in processes)
 

@@ -9,7 +9,7 @@ from becalm.hosts.simulated.scheduler import engine
 
 
 def ask(kind: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the one answer to a request of a kind: optimal, swap, cheapest, infer.
+    """Return the answer to a request of a kind: optimal, swap, cheapest, infer.
 
     Raises UsageError for a request that cannot be answered, MachineError when the program is missing or was ended.
     """

@@ -1,9 +1,9 @@
-"""The best sharing: by tables of all sets where they are few, by HiGHS, and by column generation where they are not.
+"""The best sharing: from tables of all sets where these are few, by HiGHS, or by column generation where they are many.
 
-A sharing is a set of columns, one a chip, that have each process once: a set-partitioning problem. `optimal` chooses
-the way (research: scan and dynamic programming to 20 processes, HiGHS while the sets can be listed). Beyond, costs are
-of pairs: local search finds a sharing, and the linear program over columns that are made when they are needed bounds it
-(Dantzig & Wolfe 1960; the bound is Lagrange's).
+A sharing is a set of columns, one for each chip, that contain each process once: a set-partitioning problem. `optimal`
+chooses the method: dynamic programming up to 20 processes, HiGHS while the sets can be listed. Beyond that, costs are
+those of pairs: local search finds a sharing, and a linear program over columns that are generated on demand bounds its
+cost (Dantzig & Wolfe 1960; the bound is Lagrange's).
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from becalm.placement.result import FoundPlacement, PlacementSearch, sharing_of
 from becalm.placement.search import swap
 
 TABLE_ITEMS = 12
-"""The number of processes up to which all sets are in a table; beyond, only for chips that are alike."""
+"""The number of processes up to which a table has all sets; beyond it, only if all chips are alike."""
 
 ALIKE_ITEMS, MOST_ITEMS, SMALL_ROOM = 16, 20, 4
-"""Alike chips: up to 16 processes on any, up to 20 on chips of four and fewer, or on two chips."""
+"""The limits for alike chips: 16 processes on any, 20 on chips of at most four slots, or on two chips."""
 
 SMOOTHED = 0.6
-"""Share of the old prices in those that columns are made for (Wentges 1997): without it prices jump to and fro."""
+"""The share of the old prices in those for which columns are made (Wentges 1997); without it prices oscillate."""
 
 PRECISION = 1e-9
 
 SHARE_OF_SWAP, SHARE_OF_COLUMNS = 0.2, 0.7
-"""The shares of the budget for a first sharing, and for columns; the rest is for the best sharing of those columns."""
+"""The shares of the budget for a first sharing, and for columns; the rest is for the best sharing of these columns."""
 
 
 def optimal(problem: Problem, search: PlacementSearch) -> FoundPlacement:
@@ -72,7 +72,7 @@ def by_table(problem: Problem, repeat: int = 1) -> FoundPlacement:
 
 
 class _Columns(msgspec.Struct, frozen=True):
-    """Sets that chips of a kind may get: kind, members, and what these lose."""
+    """Sets that chips of a kind may get: the kind, the members, and the losses of the members."""
 
     kind: list[int]
     members: list[tuple[int, ...]]
@@ -80,8 +80,8 @@ class _Columns(msgspec.Struct, frozen=True):
 
 
 def by_columns(problem: Problem, search: PlacementSearch) -> FoundPlacement:
-    """Solve by HiGHS: min Σ cost of a set, each process in one, as many sets of a kind as chips; the cost of a task of
-    several processes is a variable that none of its processes exceeds."""
+    """Solve by HiGHS: minimise the sum of the sets' costs, with each process in one set, and as many sets of a kind as
+    chips. The cost of a task of several processes is a variable that none of its processes exceeds."""
     kind_of, first = problem.kinds
     rows = [
         (kind, members, lost) for kind, chip in enumerate(first) for members, lost in problem.table(chip) if members
@@ -135,7 +135,7 @@ def _partition(
 
 
 def by_generation(problem: Problem, search: PlacementSearch) -> FoundPlacement:
-    """Search locally, with a bound by column generation where chips are alike and tasks single: else without."""
+    """Search locally; where chips are alike and tasks are single processes, add a bound by column generation."""
     begun = system_clock.monotonic()
     first = swap(problem, PlacementSearch(search.seed, search.budget_s * SHARE_OF_SWAP))
     if not (problem.alike and problem.single and problem.threads == 1):
@@ -159,7 +159,7 @@ def by_generation(problem: Problem, search: PlacementSearch) -> FoundPlacement:
 
 
 def _full(sharing: Sharing, items: int, room: int) -> list[tuple[int, ...]]:
-    """Return the sets, filled up by unused slots."""
+    """Return the sets, each filled up with unused slots."""
     spare, result = items, []
     for members in sharing:
         missing = room - len(members)
@@ -169,8 +169,8 @@ def _full(sharing: Sharing, items: int, room: int) -> list[tuple[int, ...]]:
 
 
 class _Generation:
-    """Column generation. `cost`: what two processes cost each other, as a matrix; there are `chips` chips of `room`
-    slots."""
+    """Column generation. `cost`: a matrix of the costs of two processes to each other; there are `chips` chips of
+    `room` slots."""
 
     def __init__(self, cost: NDArray[np.float64], room: int, chips: int) -> None:
         self._cost, self._room, self._chips = cost, room, chips
@@ -179,7 +179,7 @@ class _Generation:
         self.late = False
 
     def add(self, sets: Sequence[Sequence[int]]) -> int:
-        """Add sets as columns; return how many were new."""
+        """Add sets as columns; return the number of new ones."""
         before = len(self._members)
         for members in sets:
             chosen = tuple(sorted(members))
@@ -199,7 +199,7 @@ class _Generation:
         return float(solution.fun), np.asarray(solution.eqlin.marginals)
 
     def run(self, until: float) -> None:
-        """Make columns until the linear program is solved, or until that time (system_clock.monotonic())."""
+        """Make columns until the linear program is solved, or until a time (system_clock.monotonic())."""
         center: NDArray[np.float64] | None = None
         while True:
             value, prices = self._solved()

@@ -1,8 +1,8 @@
-"""Programs drawn at random, like the known ones in distribution, and workloads of them, with the best sharing of each.
+"""Random programs with the distribution of the known ones, and workloads of them, with the best sharing of each.
 
-Logarithms of memory lines, times alone, CPI and sensitivity are drawn from the normal distribution that has the known
-programs' means and covariances. Eleven programs have C(11, 8) = 165 workloads of eight, as many as Anderson (2013)
-trained on.
+The logarithms of memory lines, times alone, CPI and sensitivity are drawn from the normal distribution with the means
+and covariances of the known programs. Eleven programs have C(11, 8) = 165 workloads of eight, the number on which
+Anderson (2013) trained.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from becalm.placement.model import Cache, Characterisation, Program, of_sets
 
 FLOOR_LINES = 0.005
-"""Half of the last digit that the known programs are given with: the logarithm of none."""
+"""Half of the last digit of the known programs' lines, which stands for 0 in logarithms."""
 
 FLOOR_SENSITIVITY = 0.0005
 
 MOST_LINES = 100.0
-"""Memory lines per 1,000 instructions of which no program has more: 6.4 bytes an instruction. Drawn again."""
+"""The most memory lines per 1,000 instructions of a program, 6.4 bytes per instruction; above, it is drawn again."""
 
 MOST_RATE = 60.0
-"""Lines per 1,000 cycles, likewise: 12 GB/s alone, as much as the most demanding of the known programs."""
+"""The most lines per 1,000 cycles, likewise: 12 GB/s alone, as many as the most demanding known program."""
 
 PROGRAMS, TASKS, ROOM = 11, 8, 4
 
@@ -45,7 +45,7 @@ def drawn(known: Characterisation, count: int, random: np.random.Generator) -> t
         lines, solo_s, cpi, sensitivity = (
             float(value) for value in np.exp(random.multivariate_normal(mean, covariance))
         )
-        # Of the loss with the smallest part of the cache: how much is left at twice that, and at four times.
+        # The shares of the loss with the smallest part of the cache that remain with twice and four times this part.
         seven, fourteen = random.uniform(0.1, 0.65), random.uniform(0.0, 0.65)
         if lines <= MOST_LINES and lines / cpi <= MOST_RATE:
             curve = (
@@ -83,7 +83,7 @@ class Generated:
         return {members: float(lost) for members, lost in zip(self.sets, self.lost.sum(axis=1), strict=True)}
 
     def worth(self, workload: Sequence[int], first: Sequence[int]) -> float:
-        """Return the mean degradation of a workload when these four share one chip, and the other four the second."""
+        """Return the mean degradation of a workload if the tasks `first` share one chip and the others the second."""
         rest = set(workload) - set(first)
         return (self._worth[tuple(sorted(first))] + self._worth[tuple(sorted(rest))]) / len(workload)
 
@@ -96,5 +96,5 @@ class Generated:
 
 
 def distributed(workload: Sequence[int]) -> tuple[int, ...]:
-    """Return DI's choice of the tasks with the first one, of tasks by pressure: ranks 1, 8, 3, 6."""
+    """Return DI's choice of the tasks on the chip of the first one: ranks 1, 8, 3, 6 of tasks sorted by pressure."""
     return (workload[0], workload[7], workload[2], workload[5])

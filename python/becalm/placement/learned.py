@@ -1,7 +1,7 @@
-"""Placements that were learned: `mlp` and `svm` say which chip a task goes to, `costs` what a set will cost.
+"""Learned placements: `mlp` and `svm` predict the chip of a task, `costs` predicts the costs of a set.
 
-Weights are data (weights/NAME.json), made by `becalm place train` (training.py), with how they came about; what they
-say is computed by the engine (place/learned.rs). `rows` and `features` are what they take, in training and in use.
+Weights are data (weights/NAME.json), made by `becalm place train` (training.py), with a description of their origin;
+the engine computes the predictions (place/learned.rs). `rows` and `features` are their inputs, in training and in use.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ LEAST_PART = 1 / 11
 """The share of the cache that a program always keeps: one way of eleven."""
 
 MOST_LACKING = 1.7
-"""Logarithm of the cache over the smallest part for which a sensitivity is known, 19.25 over 3.5 MB."""
+"""The logarithm of the cache over the smallest part for which sensitivities are known, 19.25 over 3.5 MB."""
 
 FULL_RATE = 93.0
 """Memory lines per 1,000 cycles that fill the link to 95 % (model.LINK_GB_S, at 3.18 GHz and 64 bytes a line)."""
 
 HIGHEST = 0.99
-"""A predicted cost is below 1."""
+"""The largest predicted cost, since a cost is below 1."""
 
 
 def weights(name: str, folder: str | None = None) -> dict[str, Any]:
-    """Return the trained weights of a name: `about`, how they were made, and `model`, in the engine's form. `folder`:
-    of one's own, made by `becalm place train --save`. Raises UsageError where there are none."""
+    """Return the trained weights of a name: `about`, their origin, and `model`, in the engine's form. `folder`: a
+    folder made by `becalm place train --save`. Raises UsageError where there are none."""
     if folder is None:
         return _shipped(name)
     path = Path(folder) / f"{name}.json"
@@ -64,39 +64,39 @@ def _shipped(name: str) -> dict[str, Any]:
 
 def _of_text(text: str) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(text)
-    # Both have to be there.
+    # Both are required.
     return {"about": document["about"], "model": document["model"]}
 
 
 def infer(model: dict[str, Any], rows: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
-    """Return the outputs of a model, row by row, and its time, ns a row."""
+    """Return the outputs of a model, row by row, and the time for a row, ns."""
     answer = ask("infer", {"model": model, "rows": rows.tolist()})
     return np.array(answer["outputs"]), float(answer["row_ns"])
 
 
 def rows(lines: Sequence[float]) -> NDArray[np.float64]:
-    """Return the inputs for eight tasks' pressures, in order: for each task its logarithm, then those of its
+    """Return the inputs for the pressures of eight tasks, in order: for each task its own logarithm, then those of its
     competitors, highest first."""
     logs = np.log(np.maximum(np.array(lines, dtype=float), 0.0) + FLOOR_LINES)
     return np.array([[own, *sorted(np.delete(logs, index), reverse=True)] for index, own in enumerate(logs)])
 
 
 def chosen(outputs: NDArray[np.float64]) -> tuple[int, ...]:
-    """Return the four tasks on the chip of the first, which goes there whatever its own output; then those with the
-    highest outputs. The outputs are those of tasks by pressure, highest first."""
+    """Return the four tasks on the chip of the first task: itself, and the three others with the highest outputs. The
+    outputs are in the order of the tasks' pressures, highest first."""
     order = sorted(range(1, len(outputs)), key=lambda task: -outputs[task])
     return (0, *order[: ROOM - 1])
 
 
 def score(outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how much outputs are for the first chip: first less second output of a network, minus the one of a vector
-    machine."""
+    """Return the scores of outputs for the first chip: the first output less the second for a network, minus the only
+    output for a vector machine."""
     result: NDArray[np.float64] = outputs[:, 0] - outputs[:, 1] if outputs.shape[1] == 2 else -outputs[:, 0]
     return result
 
 
 def classified(name: str, problem: Problem, search: PlacementSearch) -> FoundPlacement:
-    """Classify by trained weights that only know eight tasks on two chips of four. Raises UsageError for others."""
+    """Classify by trained weights, which only apply to eight tasks on two chips of four. Raises UsageError."""
     if problem.rooms != (ROOM, ROOM) or len(problem.item) != TASKS or not problem.single:
         raise UsageError(
             f"The placement {name} was trained on eight single tasks on two chips of four, and "
@@ -112,9 +112,11 @@ def classified(name: str, problem: Problem, search: PlacementSearch) -> FoundPla
 
 
 def features(tasks: Sequence[Task], members: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return the inputs of `costs` for each member of each of these sets (rows) in turn: its sensitivity, the part of
-    the cache that it lacks if that is shared by the rates at which lines are read, and the product; rates of its own
-    and of the whole set, their logarithms, and the product."""
+    """Return the inputs of `costs` for each member of each set (a row of `members`) in turn.
+
+    They are its sensitivity, its lack of cache if the cache is shared by the rates of reading lines, and the product of
+    both; its own rate and that of the whole set, their logarithms, and their product.
+    """
     rate = np.array([(task.pressure or 0.0) / (task.cpi or 1.0) for task in tasks])[members]
     sensitivity = np.array([task.sensitivity or 0.0 for task in tasks])[members]
     count = members.shape[1]
@@ -129,7 +131,7 @@ def features(tasks: Sequence[Task], members: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def predicted(problem: Problem, folder: str | None = None) -> CoRunCosts:
-    """Return the predicted costs of sets, or, where there are too many, of pairs as sets of two. Raises UsageError for
+    """Return the predicted costs of sets, or of pairs as sets of two where sets are too many. Raises UsageError for
     tasks without the necessary figures."""
     for task in problem.tasks:
         missing = [name for name in ("pressure", "cpi", "sensitivity") if getattr(task, name) is None]
@@ -154,7 +156,7 @@ def predicted(problem: Problem, folder: str | None = None) -> CoRunCosts:
 
 
 def by_costs(problem: Problem, search: PlacementSearch) -> FoundPlacement:
-    """Predict what sets cost, then place by these costs: the best where sets can be listed, else local search."""
+    """Predict the costs of sets and place by them: optimally where sets can be listed, else by local search."""
     imagined = Problem(problem.tasks, problem.chips, predicted(problem, search.weights), problem.objective)
     placement = exact.optimal(imagined, search) if problem.countable else swap(imagined, search)
     return FoundPlacement(placement.sharing, decision_ns=placement.decision_ns, out_of_time=placement.out_of_time)

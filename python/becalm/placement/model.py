@@ -1,8 +1,8 @@
-"""A model of what programs that share a chip cost each other, from what each does alone. It is no measurement.
+"""A model of the costs of programs that share a chip, from the figures of each running alone. It is not a measurement.
 
-They share the cache in proportion to the rates at which they read memory lines, and a memory link that becomes slower
-as it fills. `read` takes a file of programs (`published()`: the one that comes with becalm), `degradations` says what
-each of a set loses, `costs` makes CoRunCosts of all sets that chips may need.
+Programs share the cache in proportion to the rates at which they read memory lines, and a memory link that becomes
+slower as it fills. `read` takes a file of programs (`published()`: the one that comes with becalm), `degradations`
+returns the loss of each program of a set, `costs` makes CoRunCosts of all sets that chips may need.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ from becalm.files.text import read_text
 from becalm.results.place_costs import CoRunCosts, CostOrigin, SetCosts, Task
 
 LINK_GB_S = 20.0
-"""Bandwidth of the link to memory. Chosen, not measured: a machine of 2010, or a narrow link."""
+"""The bandwidth of the link to memory. Chosen, not measured: a machine of 2010, or a narrow link."""
 
 LATENCY_CYCLES = 20.0
-"""Cycles that a line takes more for each unit by which the link's queue grows. Chosen, not measured."""
+"""The additional cycles of a line for each unit by which the link's queue grows. Chosen, not measured."""
 
 FULLEST = 0.95
-"""Utilisation of the link beyond which the queue is taken not to grow."""
+"""The utilisation of the link beyond which the queue does not grow in the model."""
 
 PRECISION = 1e-10
 MOST_STEPS = 10_000
 MOST_SETS = 200_000
 MOST_SIZES = 8
-"""Sizes of the cache for which a program's CPI may be given."""
+"""The largest number of cache sizes for which a program's CPI may be given."""
 
 
 class Cache(msgspec.Struct, frozen=True):
-    """The shared part of a machine: MB of cache, MB that a program always keeps, GHz, and bytes of a line."""
+    """The shared part of a machine: MB of cache, MB that a program always keeps, GHz, and bytes per line."""
 
     name: str
     cache_mb: float
@@ -50,7 +50,7 @@ class Cache(msgspec.Struct, frozen=True):
 
 
 class Program(msgspec.Struct, frozen=True):
-    """The figures of a program alone. `cpi_at`: cache in MB and CPI there over CPI with all of the cache, by size."""
+    """The figures of a program alone. `cpi_at`: by size, MB of cache and CPI over the CPI with all of it."""
 
     name: str
     cpi: float
@@ -66,7 +66,7 @@ class Program(msgspec.Struct, frozen=True):
 
     @property
     def task(self) -> Task:
-        """The program as a task to place; its pressure are the lines it reads per 1,000 instructions."""
+        """The program as a task to place; its pressure is the number of lines that it reads per 1,000 instructions."""
         return Task(self.name, self.solo_s, 1, self.lines, self.sensitivity, self.cpi)
 
 
@@ -100,7 +100,7 @@ def read(path: str | Path) -> Characterisation:
 
 
 def parsed(text: str, where: str) -> Characterisation:
-    """Return the programs of a file's text. Raises UsageError that names the place."""
+    """Return the programs of a file's text. Raises UsageError with the place of an error."""
     try:
         document = toml(text)
         check_keys(document, ("machine", "task"), where)
@@ -141,10 +141,9 @@ def degradations(programs: Sequence[Program], cache: Cache) -> tuple[float, ...]
 
 
 def of_sets(programs: Sequence[Program], sets: Sequence[Sequence[int]], cache: Cache) -> NDArray[np.float64]:
-    """Return the losses of the members of each of these sets (rows, all of one size): the model's fixed point, by half
-    steps.
+    """Return the losses of the members of each set (rows, all of one size): the model's fixed point, by half steps.
 
-    Raises UsageError where the cache is too small for so many.
+    Raises UsageError where the cache is too small for so many programs.
     """
     chosen = np.array([list(members) for members in sets], dtype=int)
     count = chosen.shape[1]
@@ -177,13 +176,13 @@ def of_sets(programs: Sequence[Program], sets: Sequence[Sequence[int]], cache: C
 
 
 def _queue(load: Any) -> Any:
-    """Return the factor on the wait of a line on a link of this utilisation (M/M/1)."""
+    """Return the factor on the wait of a line on a link with a utilisation (M/M/1)."""
     return 1 / (1 - np.minimum(load, FULLEST))
 
 
 def _curve(program: Program, cache: Cache) -> tuple[list[float], list[float], float]:
-    """Return CPI over CPI with all of the cache, linear in the logarithm of the size and constant below: logarithms of
-    sizes, the slopes that begin there (the last is 0), and the value at the smallest."""
+    """Return a program's CPI over that with all of the cache, linear in the logarithm of the size and constant below:
+    logarithms of sizes, the slopes that begin there (the last is 0), and the value at the smallest size."""
     points = [(math.log(size), ratio) for size, ratio in program.cpi_at if size < cache.cache_mb]
     points.append((math.log(cache.cache_mb), 1.0))
     sizes, ratios = [point[0] for point in points], [point[1] for point in points]
@@ -201,7 +200,7 @@ def _relative(size: Any, sizes: Any, slopes: Any, first: Any) -> Any:
 
 
 def costs(programs: Sequence[Program], cache: Cache, sizes: Sequence[int]) -> CoRunCosts:
-    """Return the costs of every set of these sizes, labelled as a model's. Raises UsageError for more sets than fit."""
+    """Return the modelled costs of every set of these sizes. Raises UsageError for more sets than fit."""
     count = sum(math.comb(len(programs), size) for size in set(sizes))
     if count > MOST_SETS:
         raise UsageError(f"{len(programs)} tasks have {count:,} sets, more than {MOST_SETS:,}: use pairs.")

@@ -1,7 +1,7 @@
-"""A placement as arithmetic: processes by number, chips with room, and what any set of processes costs on a chip.
+"""A placement as arithmetic: processes by number, chips with room, and the costs of any set of processes on a chip.
 
-`Problem.of` checks tasks, chips and costs against each other; `worth` says what a sharing costs; `needed_sizes`,
-`table` and `pairs` give methods the costs as arrays.
+`Problem.of` checks tasks, chips and costs against each other; `worth` returns the cost of a sharing; `needed_sizes`,
+`table` and `pairs` return the costs as arrays for methods.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from becalm.results.place_costs import Chip, CoRunCosts, PlacementObjective, Tas
 from becalm.units import listed
 
 Sharing = tuple[tuple[int, ...], ...]
-"""Numbers of the processes on each chip."""
+"""The numbers of the processes on each chip."""
 
 MOST_SETS = 40_000
-"""Sets whose costs are listed; with more, methods that need all of them are refused."""
+"""The largest number of sets whose costs are listed; beyond it, methods that need all of them are refused."""
 
 SHOWN = 3
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Tasks to place on chips. `item` and `job`: each process' task, and its number; costs are on the scale of
-    `objective`."""
+    """Tasks to place on chips. `item`, `job`: the task of each process, and the number of that task. Costs are on the
+    scale of `objective`."""
 
     tasks: tuple[Task, ...]
     chips: tuple[Chip, ...]
@@ -77,12 +77,12 @@ class Problem:
 
     @property
     def alike(self) -> bool:
-        """Whether chips differ in nothing but their number."""
+        """Whether chips differ only in their number."""
         return len(self.kinds[1]) == 1
 
     @cached_property
     def kinds(self) -> tuple[list[int], list[int]]:
-        """The kind of each chip, and the first chip of each kind: chips of a kind cost the same whoever is on them."""
+        """The kind of each chip, and the first chip of each kind: on chips of one kind the same tasks cost the same."""
         keys = [(chip.slots, chip.threads, tuple(self.away[:, number])) for number, chip in enumerate(self.chips)]
         distinct = list(dict.fromkeys(keys))
         return [distinct.index(key) for key in keys], [keys.index(key) for key in distinct]
@@ -94,7 +94,7 @@ class Problem:
 
     @property
     def single(self) -> bool:
-        """Whether each task is one process, so that costs of chips add up."""
+        """Whether each task is one process, so that the costs of chips add up."""
         return len(self.item) == len(self.tasks)
 
     @cached_property
@@ -103,7 +103,7 @@ class Problem:
         return np.array([[self.objective.of(task.away(chip)) for chip in self.chips] for task in self.item])
 
     def needed_sizes(self, chip: int) -> range:
-        """Return the numbers of processes that a chip may get."""
+        """Return the possible numbers of processes on a chip."""
         room, rest = self.rooms[chip], sum(self.rooms) - self.rooms[chip]
         return range(max(0, len(self.item) - rest), min(room, len(self.item)) + 1)
 
@@ -118,8 +118,8 @@ class Problem:
         return sum(math.comb(len(self.item), size) for size in self.sizes) <= MOST_SETS
 
     def losses(self, members: Sequence[int], chip: Chip) -> tuple[float, ...]:
-        """Return the loss of each of these processes next to the others on such a chip, in their order; where two share
-        a core, in the cheapest pairs. Raises UsageError for an unknown cost."""
+        """Return the loss of each of these processes next to the others on a chip, in their order; if two share a core,
+        in the cheapest pairs. Raises UsageError for an unknown cost."""
         names = [self.item[member].name for member in members]
         losses = self._by_name(tuple(sorted(names)))
         lost = [losses[sorted(names).index(name)] for name in names]
@@ -181,8 +181,8 @@ class Problem:
         return self._siblings.get((self.item[member].name, self.item[other].name), 0.0)
 
     def cores(self, members: Sequence[int], chip: Chip) -> tuple[tuple[int, int | None], ...]:
-        """Return which of these processes, by their place among them, share cores of a chip with two threads a core: no
-        more than necessary, in the cheapest pairs."""
+        """Return which of these processes, by position, share cores of a chip with two threads per core: as few as
+        possible, in the cheapest pairs."""
         alone = max(0, chip.slots - len(members))
 
         def best(left: tuple[int, ...], alone: int) -> tuple[float, tuple[tuple[int, int | None], ...]]:
@@ -244,12 +244,12 @@ class Problem:
         return whole
 
     def by_sets(self) -> bool:
-        """Return whether costs of sets that chips may get are known: else only those of pairs are."""
+        """Return whether the costs of the sets that chips may get are known; otherwise only those of pairs are."""
         return any(len(names) > 2 for names in self._sets) or (max(self.sizes) <= 2 and self.costs is not None)
 
     def worth(self, sharing: Sharing) -> tuple[float, dict[str, float]]:
-        """Return the cost of a sharing: the mean over the tasks, each of which costs its slowest process, and each
-        task's degradation. Raises UsageError for unknown costs."""
+        """Return the cost of a sharing, the mean over the tasks, each of which costs as much as its slowest process,
+        and the degradation of each task. Raises UsageError for unknown costs."""
         slowest = [-math.inf] * len(self.tasks)
         for number, members in enumerate(sharing):
             for member, lost in zip(members, self.losses(members, self.chips[number]), strict=True):
@@ -262,7 +262,7 @@ class Problem:
         return math.fsum(slowest) / len(slowest), lost_by
 
     def named(self, sharing: Sharing) -> tuple[tuple[str, ...], ...]:
-        """Return the names on each chip; where two share a core, core by core, those of one core next to each other."""
+        """Return the names on each chip; if two share a core, core by core, so that the two are next to each other."""
         chips = []
         for chip, members in zip(self.chips, sharing, strict=True):
             order: Iterable[int] = range(len(members))

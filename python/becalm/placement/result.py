@@ -10,7 +10,7 @@ from becalm.placement.problem import Sharing
 
 
 class PlacementSearch(msgspec.Struct, frozen=True):
-    """The time and seed of a method's search, and the folder of its weights if not those that ship."""
+    """The time and seed of a method's search, and the folder of its weights if they are not the shipped ones."""
 
     seed: int
     budget_s: float
@@ -18,8 +18,8 @@ class PlacementSearch(msgspec.Struct, frozen=True):
 
 
 class FoundPlacement(msgspec.Struct, frozen=True):
-    """The result of a method. `bound`: of the mean cost, where it is proved. `decision_ns`: as measured by the
-    engine."""
+    """The result of a method. `bound`: the proved lower bound of the mean cost, if any. `decision_ns`: the time of the
+    decision, as measured by the engine."""
 
     sharing: Sharing
     bound: float | None = None

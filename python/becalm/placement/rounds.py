@@ -1,13 +1,13 @@
-"""Rounds: which tasks run at the same time where all CPUs share one cache, so that no choice of chip separates any.
+"""Rounds: the tasks that run at the same time where all CPUs share one cache, so that no chip separates tasks.
 
-A set is a round instead of a chip; rounds run one after the other, in any order. What a round costs is how long it
-lasts: its tasks begin together, none begins again, and who is left runs with fewer (`corun.play` with `drain`); costs
-of pairs add up as slow-downs, D/(1 - D), which are times. `plan` finds the rounds that take the least time together: a
-set-partitioning problem over all sets that fit, which for two CPUs is a perfect matching of least weight (a task
-alongside nobody is matched to an idle slot). HiGHS solves it, with a bound. Where sets are too many to be listed,
-`swap` fills rounds by what tasks lose, without a bound.
+A set is a round instead of a chip; rounds run one after the other, in any order. The cost of a round is its length: its
+tasks begin together, none begins again, and the remaining ones run with fewer neighbours (`corun.play` with `drain`).
+Costs of pairs add up as slow-downs, D/(1 - D), which are times. `plan` finds the rounds that take the least time
+together: a set-partitioning problem over all sets that fit, which for two CPUs is a perfect matching of least weight (a
+task without a partner is matched to an idle slot). HiGHS solves it, with a bound. Where there are too many sets to
+list, `swap` fills rounds by the losses of tasks, without a bound.
 
-`Rounds.lasts` says how long a set lasts; `expected` the mean over random rounds.
+`Rounds.lasts` returns the length of a set's round, `expected` the mean over random rounds.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from becalm.placement.search import swap
 from becalm.results.place_costs import Chip, CoRunCosts, PlacementObjective, Task, in_rounds
 
 DRAWN = 400
-"""Random rounds whose mean is taken where tasks of several processes make it no formula."""
+"""The number of random rounds whose mean is used without a formula: for tasks of several processes, or many sets."""
 
 
 @dataclass(frozen=True)
 class Rounds:
-    """Tasks that run in rounds on one chip. Members of a set are numbers of tasks; all processes of a task run in one
-    round."""
+    """Tasks that run in rounds on one chip. The members of a set are numbers of tasks; all processes of a task run in
+    the same round."""
 
     problem: Problem
     room: int
@@ -100,7 +100,7 @@ class Rounds:
         return math.fsum(self.lasts(tuple(sorted(members))) for members in sharing)
 
     def lost(self, sharing: Sharing) -> dict[str, float]:
-        """Return the degradation of each task while all of its round run, by name."""
+        """Return the degradation of each task, by name, while all tasks of its round run."""
         result: dict[str, float] = {}
         for members in sharing:
             processes = [item for task in members for item in self._items[task]]
@@ -127,15 +127,15 @@ class Rounds:
                 try:
                     seconds = self.lasts(members)
                 except UsageError:
-                    # Nobody knows what these cost each other: they do not run together.
+                    # The costs of these tasks to each other are unknown: they do not run together.
                     if size == 1:
                         raise
                     continue
                 yield members, seconds
 
     def expected(self) -> float:
-        """Return the mean time of rounds that are filled by chance, all but the last one fully, s. Raises UsageError
-        for unknown costs."""
+        """Return the mean total time of rounds that are filled at random, all but the last one fully, s. Raises
+        UsageError for unknown costs."""
         count = len(self.solo_s)
         if not (self.problem.single and self.countable):
             return math.fsum(self.total_s(sharing) for sharing in self.drawn(DRAWN)) / DRAWN
@@ -148,7 +148,7 @@ class Rounds:
         return mean
 
     def drawn(self, count: int, seed: int = 0) -> Iterator[Sharing]:
-        """Yield rounds that are filled by tasks in random orders."""
+        """Yield rounds that are filled with tasks in random order."""
         random = Random(seed)
         for _ in range(count):
             order, rounds = list(range(len(self.solo_s))), [[]]  # type: list[int], list[list[int]]
@@ -165,12 +165,12 @@ class Rounds:
 
 
 def plan(rounds: Rounds, search: PlacementSearch, *, longest: bool = False) -> FoundPlacement:
-    """Return the rounds with the shortest total time, or the longest (`longest`), with a bound in seconds where it is
-    proved. Longest first; where time ran out, the best that was found."""
+    """Return the rounds with the shortest total time, or the longest (`longest`), the longest round first, with a bound
+    in seconds if it is proved. Where time runs out, they are the best that were found."""
     if not rounds.countable:
         return _filled(rounds, search)
     sets = list(rounds.sets())
-    # The worst is looked for among rounds that are as full as can be: running one after the other is no sharing.
+    # The worst is searched among rounds that are as full as possible: running one after the other is not sharing.
     if longest:
         fewest = -(-rounds.sizes(range(len(rounds.solo_s))) // rounds.room)
     sign = -1.0 if longest else 1.0
@@ -197,7 +197,7 @@ def plan(rounds: Rounds, search: PlacementSearch, *, longest: bool = False) -> F
 
 
 def _filled(rounds: Rounds, search: PlacementSearch) -> FoundPlacement:
-    """Return rounds by the losses of tasks, with as few rounds as possible; by the order given where tasks have several
+    """Return as few rounds as possible, filled by the losses of tasks; one round for each task if tasks have several
     processes or costs are missing."""
     problem = rounds.problem
     if problem.single:

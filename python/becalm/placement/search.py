@@ -1,4 +1,4 @@
-"""Local search: DI's sharing, improved by exchanges of two processes, and the same from many starts (place/swap.rs)."""
+"""Local search: DI's sharing improved by exchanges of two processes, and the same from many starts (place/swap.rs)."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from becalm.placement.problem import Problem, Sharing
 from becalm.placement.result import FoundPlacement, PlacementSearch, sharing_of
 
 STARTS = 11
-"""Descents: one from DI's sharing, one from sets that were grown, then by turns annealed and from the best with some
-exchanges drawn."""
+"""The number of descents: one from DI's sharing, one from sets that were grown, then in turns one from an annealing and
+one from the best sharing after some random exchanges."""
 
 LARGE_STARTS = 3
 LARGE = 256
-"""The number of processes from which an annealing takes a second and more."""
+"""The number of processes from which an annealing takes a second or more."""
 
 MOST_BITS = 64
-"""Processes whose sets the engine takes as bits."""
+"""The largest number of processes whose sets the engine takes as bits."""
 
 
 def begun(problem: Problem) -> Sharing:
-    """Return the start of a search: DI's sharing, or Linux's where pressures are not known."""
+    """Return the start of a search: DI's sharing, or Linux's where pressures are unknown."""
     if all(task.pressure is not None for task in problem.tasks):
         return simple.distributed_intensity(problem)
     return simple.as_linux(problem)
 
 
 def swap(problem: Problem, search: PlacementSearch) -> FoundPlacement:
-    """Search locally with costs of sets where all of them are known, else of pairs. Threads that share a core are
-    paired afterwards where costs are of pairs: then it is not an optimum of both."""
+    """Search locally with the costs of sets where all of them are known, else of pairs. With costs of pairs, threads
+    that share a core are paired afterwards, so that the result is not an optimum of both."""
     start = [0] * len(problem.item)
     for chip, members in enumerate(begun(problem)):
         for member in members:
@@ -60,6 +60,6 @@ def swap(problem: Problem, search: PlacementSearch) -> FoundPlacement:
 
 
 def _by_sets(problem: Problem) -> bool:
-    """Return whether costs of sets are used: known, few, and the same on every chip."""
+    """Return whether to use costs of sets: they are known, few, and the same on every chip."""
     same = problem.threads == 1 or len(set(problem.rooms)) == 1
     return problem.by_sets() and problem.countable and len(problem.item) <= MOST_BITS and same

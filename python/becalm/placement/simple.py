@@ -13,7 +13,7 @@ from becalm.placement.problem import Problem, Sharing
 
 
 def by_pressure(problem: Problem) -> list[int]:
-    """Return processes by their task's pressure, highest first, ties in order. Raises UsageError where one has none."""
+    """Return processes by pressure, highest first, ties in order. Raises UsageError for a task without a pressure."""
     for task in problem.tasks:
         if task.pressure is None:
             raise UsageError(
@@ -23,8 +23,9 @@ def by_pressure(problem: Problem) -> list[int]:
 
 
 def distributed_intensity(problem: Problem) -> Sharing:
-    """Return DI (Blagodurov et al. 2010; Anderson 2013): by pressure, first and last to one chip, the next such pair to
-    the next, in turn. A chip without room is passed over; of a pair that does not fit the heavier one stays."""
+    """Return DI's sharing (Blagodurov et al. 2010; Anderson 2013): by pressure, the first and the last process go to
+    one chip, the next such pair to the next chip, in turn. A full chip is skipped; of a pair that does not fit, the
+    heavier process stays."""
     order = by_pressure(problem)
     chips: list[list[int]] = [[] for _ in problem.rooms]
     at = 0
@@ -39,7 +40,7 @@ def distributed_intensity(problem: Problem) -> Sharing:
 
 
 def at_random(problem: Problem, seed: int) -> Sharing:
-    """Return every process in a slot drawn at random."""
+    """Return a sharing with every process in a random slot."""
     slots = [chip for chip, room in enumerate(problem.rooms) for _ in range(room)]
     drawn = Random(seed).sample(slots, len(problem.item))
     return _as_sharing(
@@ -48,8 +49,8 @@ def at_random(problem: Problem, seed: int) -> Sharing:
 
 
 def as_linux(problem: Problem) -> Sharing:
-    """Return the sharing of Linux for new processes on otherwise idle chips: each, in order, on the chip of which the
-    smallest share is busy, the first of equals (find_idlest_group(), kernel/sched/fair.c). It knows nothing of costs.
+    """Return the sharing of Linux for new processes on otherwise idle chips: each process goes to the chip with the
+    smallest busy share, the first of equals (find_idlest_group(), kernel/sched/fair.c). It does not know the costs.
     """
     chips: list[list[int]] = [[] for _ in problem.rooms]
     for item in range(len(problem.item)):
@@ -61,9 +62,10 @@ def as_linux(problem: Problem) -> Sharing:
 def di_lp(problem: Problem) -> Sharing:
     """Place by DI's sets, improved by a linear program, after ModLP (Anderson 2013).
 
-    His predicts costs by M5'; here they are the known ones. DI's sets are home sets; min Σ c_ij·x_ij, each task on one
-    chip, with as many on each chip as DI has there. c_ij, what task j loses on chip i, is its cost at home; elsewhere
-    the mean over the members that it may replace. The linear program is an assignment problem, whose solution is whole.
+    ModLP predicts costs by M5'; here the known costs are used. DI's sets are home sets. The program minimises
+    Σ c_ij·x_ij, with each task on one chip, and as many tasks on each chip as in DI's sharing. c_ij, the loss of task j
+    on chip i, is its cost at home; elsewhere it is the mean over the members that it may replace. The linear program is
+    an assignment problem, whose solution is integral.
     """
     home = distributed_intensity(problem)
     matrix = np.empty((len(problem.chips), len(problem.item)))
@@ -72,7 +74,7 @@ def di_lp(problem: Problem) -> Sharing:
             if item in members:
                 sets = [tuple(members)]
             else:
-                # On a chip that is empty it would be alone.
+                # On an empty chip it would be alone.
                 sets = [(*(other for other in members if other != gone), item) for gone in members] or [(item,)]
             lost = [problem.losses(some, problem.chips[chip])[some.index(item)] for some in sets]
             matrix[chip, item] = np.mean(lost) + problem.away[item, chip]

@@ -1,7 +1,7 @@
-"""Training of the learned placements, on generated workloads that are labelled with the best sharing's decisions.
+"""Training of the learned placements on generated workloads, labelled with the decisions of the best sharing.
 
-Networks and lines are fitted here; the support vector machine by scikit-learn, where that is installed. `said` is what
-weights say of rows, as the engine computes it. How good they are on what they have not seen: validation.py.
+Networks and lines are fitted here, the support vector machine by scikit-learn if that is installed. `said` returns the
+outputs of weights for rows, as the engine computes them. Their quality on unseen data is in validation.py.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from becalm.placement.learned import features, rows
 from becalm.placement.model import Characterisation, of_sets
 
 POOLS = 20
-"""Elevens of programs that shipped classifiers are trained on, 165 workloads each."""
+"""The number of draws of eleven programs, 165 workloads each, on which shipped classifiers are trained."""
 
 STEPS = 300
 """The steps of L-BFGS; Weka's 500 epochs of single steps, which Anderson (2013) likely used, give the same networks
@@ -33,7 +33,7 @@ DECAY = 1e-4
 COST_NODES = 16
 COST_STEPS = 800
 COST_POOLS = 12
-"""Elevens of programs that `costs` is trained on."""
+"""The number of draws of eleven programs on which `costs` is trained."""
 
 SVM_C, SVM_GAMMA = 8192.0, 2.0**-13
 MOST_SVM_ROWS = 800
@@ -44,8 +44,8 @@ Model = dict[str, Any]
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Instances of workloads, eight a workload, tasks by pressure: inputs, and 1 for each task that is not on the chip
-    of the first one."""
+    """The instances of workloads, eight for each, in the order of the tasks' pressures: inputs, and labels, 1 for a
+    task that is not on the chip of the first one."""
 
     pool: Generated
     workloads: tuple[tuple[int, ...], ...]
@@ -118,8 +118,8 @@ def network(inputs: Array, targets: Array, nodes: int, seed: int, *, classes: bo
 
 
 def vector_machine(inputs: Array, targets: Array, seed: int) -> Model:
-    """Return a support vector machine with a Gaussian kernel, C = 8192 and γ = 2⁻¹³ (Anderson 2013), of at most 2,000
-    instances.
+    """Return a support vector machine with a Gaussian kernel, C = 8192 and γ = 2⁻¹³ (Anderson 2013), from at most
+    MOST_SVM_ROWS instances.
 
     Raises MachineError without scikit-learn.
     """
@@ -166,11 +166,11 @@ CLASSIFIERS: dict[str, Trainer] = {
     "svm": vector_machine,
     "linear": lambda x, y, seed: network(x, y, 0, seed, classes=True),
 }
-"""The learners of a task's chip. `linear` is there to compare with."""
+"""The learners of a task's chip; `linear` is for comparison."""
 
 
 class FitQuality(msgspec.Struct, frozen=True):
-    """The quality of predicted costs of unseen programs: correlation, and the mean absolute error, of a method."""
+    """The quality of a method's predicted costs of unseen programs: correlation, and mean absolute error."""
 
     method: str
     correlation: float
@@ -190,7 +190,7 @@ def cost_rows(known: Characterisation, pools: int, random: np.random.Generator) 
 
 
 def train_costs(known: Characterisation, seed: int) -> tuple[Model, tuple[FitQuality, ...]]:
-    """Return the network of `costs`, and how well it and a line predict the costs of other generated programs."""
+    """Return the network of `costs`, and the quality with which it and a line predict other generated programs."""
     random = np.random.default_rng(seed)
     inputs, targets = cost_rows(known, COST_POOLS, random)
     fresh, truth = cost_rows(known, max(2, COST_POOLS // 4), random)
@@ -204,7 +204,7 @@ def train_costs(known: Characterisation, seed: int) -> tuple[Model, tuple[FitQua
 
 
 def train_classifier(known: Characterisation, name: str, seed: int) -> Model:
-    """Return the weights of a classifier of chips, trained on 5 · 165 workloads."""
+    """Return the weights of a classifier of chips, trained on `POOLS` draws of eleven programs."""
     random = np.random.default_rng(seed)
     data = [
         TrainingData.of(pool, pool.workloads)

@@ -20,19 +20,21 @@ from becalm.placement.problem import Problem
 from becalm.results.place_costs import Chip, CoRunCosts, Placement, PlacementObjective, Task
 
 DRAWING = "random"
-"""The method that draws its sharings."""
+"""The method with random sharings."""
 
 DRAWS = 100
-"""Sharings that stand for all that may be drawn, where what one costs depends on the order in which tasks end."""
+"""The number of sharings that represent all random ones, if the cost of one depends on the order in which tasks end."""
 
 MODEL = f"model: {LINK_GB_S:g} GB/s to memory and {LATENCY_CYCLES:g} cycles a line and queue, chosen and not measured"
 """The note on every figure of the model."""
 
 
 class PlacementTrial(msgspec.Struct, frozen=True):
-    """A placement and what happened when it was played through. `refused`: why a method could not place; the other two
-    are then None. `expected`: of a method that draws, the mean over all that it may draw; the placement is one of
-    these."""
+    """A placement and the result of playing it through.
+
+    `refused`: why a method could not place; placement and result are then None. `expected`: for a random method, the
+    mean over all its sharings, of which the placement is one.
+    """
 
     method: str
     placement: Placement | None
@@ -48,7 +50,7 @@ class PlacementTrial(msgspec.Struct, frozen=True):
 
 
 class PlacementTrials(msgspec.Struct, frozen=True):
-    """Methods on the same tasks and chips. `machine`: where the programs were characterised."""
+    """The results of methods on the same tasks and chips. `machine`: where the programs were characterised."""
 
     machine: str
     tasks: tuple[str, ...]
@@ -60,7 +62,7 @@ class PlacementTrials(msgspec.Struct, frozen=True):
 
     @property
     def best(self) -> float | None:
-        """The least mean degradation that was seen; None where nothing was placed."""
+        """The least mean cost of the methods; None where nothing was placed."""
         costs = (row.cost(self.objective) for row in self.rows)
         return min((cost for cost in costs if cost is not None), default=None)
 
@@ -103,9 +105,9 @@ def tried(
     budget_s: float = BUDGET_S,
     weights: str | None = None,
 ) -> PlacementTrials:
-    """Place the programs of these names (all for none) by each method (all for none), and play each placement through.
+    """Place programs by each method, and play each placement through; by default all programs and all methods.
 
-    Raises UsageError for what cannot be placed by any of them.
+    Raises UsageError for programs that no method can place.
     """
     programs = _numbered(known.named(names)) if names else known.programs
     most = min(len(programs), max((chip.slots for chip in chips), default=1))
@@ -124,7 +126,7 @@ def tried(
         played = play(tasks, chips, table, placed.sharing, drain=drain)
         mean = None
         if name == DRAWING:
-            # One draw may be lucky: what the method is worth is what it gives on average.
+            # A single draw may be lucky, so the method is judged by its mean.
             mean = expected(Problem.of(tasks, chips, table, objective))
             if drain:
                 mean = _drawn(tasks, chips, table, objective, seed)

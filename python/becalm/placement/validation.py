@@ -1,7 +1,7 @@
 """The validation of learned placements on unseen data, and all of training in one call.
 
-`validate` holds out whole workloads of the same programs, and whole programs, never single instances: those of one
-workload give each other away. `train` validates, trains what ships, and writes it.
+`validate` holds out whole workloads of the same programs, and whole programs, never single instances, which other
+instances of their workload would reveal. `train` validates, trains what ships, and writes it.
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ SHIPPED = {"mlp": "mlp2", "svm": "svm"}
 """The classifier behind each placement."""
 
 DIGITS = 6
-"""Significant ones of the weights that are written."""
+"""The number of significant digits of the weights in files."""
 
 
 class Score(msgspec.Struct, frozen=True):
-    """The quality of a method on unseen data. Shares: `accuracy` of tasks whose chip is right, with `precision`,
-    `recall` and `f`, weighted by class; NaN for methods without classes. `regret`: mean degradation less the optimum's;
-    `optimum`."""
+    """The quality of a method on unseen data.
+
+    - `accuracy`: the share of tasks whose chip is right
+    - `precision`, `recall`, `f`: weighted by class; NaN for methods without classes
+    - `regret`: the mean degradation less that of the optimum
+    - `optimum`: the mean degradation of the optimum
+    """
 
     method: str
     held_out: str
@@ -58,7 +62,7 @@ class _Tally:
     optimum: list[float]
 
     def add(self, data: TrainingData, number: int, first: Sequence[int]) -> None:
-        """Add one workload, with the tasks on the chip of its first task."""
+        """Add one workload. `first`: the tasks on the chip of its first task."""
         workload = data.workloads[number]
         best = data.pool.worth(workload, data.pool.best(workload))
         self.regret.append(data.pool.worth(workload, first) - best)
@@ -86,8 +90,10 @@ class _Tally:
 def validate(
     known: Characterisation, methods: Sequence[str], seeds: int = SEEDS, say: Callable[[str], None] | None = None
 ) -> tuple[Score, ...]:
-    """Return five-fold cross-validation for some seeds: by workload, of one draw of eleven programs; by program, of
-    five draws of which one is held out. With DI and random sharings."""
+    """Return five-fold cross-validation over some seeds, also of DI and random sharings.
+
+    By workload: the workloads of one draw of eleven programs. By program: five draws, of which one is held out.
+    """
     tallies: dict[tuple[str, str], _Tally] = {}
     for seed in range(seeds):
         random = np.random.default_rng(seed)
@@ -123,8 +129,13 @@ def _try(tally: _Tally, data: TrainingData, model: Model) -> None:
 
 
 class Training(msgspec.Struct, frozen=True):
-    """The trained methods: on programs like those of `characterisation`; `scores` of classifiers of chips, `costs` of
-    those that predict costs; `saved`: the files. `skipped`: methods that could not be trained here, and why."""
+    """The trained methods, for programs like those of `characterisation`.
+
+    - `scores`: of the classifiers of chips
+    - `costs`: the quality of those that predict costs
+    - `saved`: the files
+    - `skipped`: the methods that could not be trained here, and why
+    """
 
     characterisation: str
     seeds: int
@@ -148,7 +159,7 @@ def train(
     without_svm: str = "",
     say: Callable[[str], None] | None = None,
 ) -> Training:
-    """Validate and train. `save`: a folder for the weights. `without_svm`: why there is no support vector machine.
+    """Validate and train. `save`: a folder for the weights. `without_svm`: the reason for no support vector machine.
 
     Raises UsageError for a folder that cannot be written, MachineError without scikit-learn unless `without_svm`.
     """
