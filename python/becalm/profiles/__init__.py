@@ -1,7 +1,7 @@
 """Profiles: settings with a name, in a TOML file that people keep, share and read.
 
 Shipped ones are in the package's `profiles` directory, one's own in `~/.config/becalm/profiles`. `load` finds one by
-name or path, `names` lists them, `write` makes a file, `text` what is in it.
+name or path, `names` lists them, `write` makes a file, `text` returns a profile as TOML.
 
     name = "quiet"
     description = "what my desktop needs"
