@@ -55,10 +55,12 @@ class LackOfFit(msgspec.Struct, frozen=True):
 class ModelSummary(msgspec.Struct, frozen=True):
     """A model among those that were tried.
 
-    `added`: the test of the terms that the model before does not have; `fit`: the test of its lack of fit. `r_squared`
-    as usual, `adjusted` for the number of terms, and `predicted` for predicting each run from the others (from
-    `press`); `precision`: adequate precision, the range of the predictions over their mean standard error, which
-    should be above 4 (Box, Hunter & Hunter 1978, 14.2).
+    - `added`: the test of the terms that the model before it lacks
+    - `fit`: the test of its lack of fit
+    - `r_squared`, `adjusted`, `predicted`: R2 as usual, adjusted for the number of terms, and for predicting each run
+      from the others (from `press`)
+    - `precision`: adequate precision, the range of the predictions over their mean standard error, which should be
+      above 4 (Box, Hunter & Hunter 1978, 14.2)
     """
 
     model: str

@@ -55,9 +55,15 @@ class Bounds(msgspec.Struct, frozen=True):
 
 class Optimum(msgspec.Struct, frozen=True):
     """The best point, shape (factors,), and the surface there with its intervals (NaN where no run is left for the
-    error): `low` to `high` for the mean at this point, `lowest` to `highest` for all points at once, `run_low` to
-    `run_high` for one more run. `place_low`, `place_high`: the interval of the best place of each factor; `shares`: how
-    often each choice of a factor was best. `border`: the factors that are held by their bound."""
+    error).
+
+    - `low` to `high`: for the mean at this point
+    - `lowest` to `highest`: for all points at once
+    - `run_low` to `run_high`: for one more run
+    - `place_low`, `place_high`: the interval of the best place of each factor
+    - `shares`: how often each choice of a factor was best
+    - `border`: the factors that are held by their bound
+    """
 
     point: Floats
     value: float
