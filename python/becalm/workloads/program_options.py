@@ -19,9 +19,11 @@ from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, progra
 class ProgramOptions(msgspec.Struct, frozen=True):
     """Options for the programs of a source.
 
-    `options`: fields of a Workload. `shell`: the command of the shell that runs commands, empty for none. `base`: the
-    directory to which files in a text are relative. `python`, `user`: as for `becalm.workloads.open`. `whole`: whether
-    the time of the whole process counts, even for a program that times itself.
+    - `options`: fields of a Workload
+    - `shell`: the command of the shell that runs commands, empty for none
+    - `base`: the directory to which files in a text are relative
+    - `python`, `user`: as for `becalm.workloads.open`
+    - `whole`: whether the time of the whole process counts, even for a program that times itself
     """
 
     shell: tuple[str, ...] = ()
