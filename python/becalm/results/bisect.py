@@ -1,4 +1,4 @@
-"""The result BisectResult: which commit made a program slower, with what certainty, and what it took."""
+"""The result BisectResult: the commit that made a program slower, its certainty, and the cost of the search."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Probe(msgspec.Struct, frozen=True):
     """A measured commit: its difference from the good one as a fraction, with a 95 % interval.
 
     A commit of a branch that left before the good commit is compared with the commit where its branch began. `pairs`:
-    the number of runs of each of the two; `behind`: the probability that it has the change.
+    the number of runs of each of the two commits; `behind`: the probability that it has the change.
     """
 
     commit: str
@@ -28,13 +28,17 @@ class Probe(msgspec.Struct, frozen=True):
 class BisectResult(Result, frozen=True):
     """The result of a bisection.
 
-    `first`: the first bad commit; empty without a step, or if it is one of several `suspects`. `probability`: that
-    `first` or one of `suspects` is the first bad commit. `merge`: the merge commit that is `first` or contains all
-    `suspects`; empty without one. `size`, `low`, `high`: of the whole step from good to bad, a fraction with a 95 %
-    interval; None where good and bad were not measured. `commits`: those that lead to bad and not to good. `pairs`:
-    differences of good and bad that were allowed for. `unusable`: commits that were skipped, with the reason. `error`:
-    the probability of error over all steps that was allowed for. `at_once`: both programs of each pair ran at the same
-    time; `turns_because`: the reason why they did not although that was asked for.
+    - `first`: the first bad commit; empty without a step, or if it is one of several `suspects`
+    - `probability`: the probability that `first` or one of `suspects` is the first bad commit
+    - `merge`: the merge commit that is `first` or contains all `suspects`; empty without one
+    - `size`, `low`, `high`: the whole step from good to bad, a fraction with a 95 % interval; None where good and bad
+      were not measured
+    - `commits`: the commits that lead to bad and not to good
+    - `pairs`: the allowed number of differences of good and bad
+    - `unusable`: commits that were skipped, with the reason
+    - `error`: the allowed probability of error over all steps
+    - `at_once`: whether both programs of each pair ran at the same time; `turns_because`: the reason why they did not,
+      although that was requested
     """
 
     KIND = "bisect"

@@ -1,7 +1,7 @@
-"""The result CheckResult: what a change does to each benchmark, and whether that is within a limit.
+"""The result CheckResult: the effect of a change on each benchmark, and whether it is within a limit.
 
-Public: Checked (one benchmark), CheckResult (all of them). `becalm.verbs.check` makes it, `becalm.report.check` and
-`becalm.report.check_annotations` show it to people and to what runs the check.
+Public: Checked (one benchmark), CheckResult (all of them). `becalm.verbs.check` makes it; `becalm.report.check` shows
+it to people, `becalm.report.check_annotations` to the service that runs the check.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from becalm.results.where import Where
 
 
 class Checked(msgspec.Struct, frozen=True):
-    """A benchmark. `difference`: of the new one from the old; None where a program failed or nothing was measured.
+    """A benchmark of a check.
 
-    `failure`: why it could not be compared, empty if it was compared. `study`: its number in the store. `where`: the
-    functions that cause the difference, if requested and the limit is exceeded.
+    - `difference`: of the new program from the old; None where a program failed or nothing was measured
+    - `failure`: why it could not be compared, empty if it was compared
+    - `study`: its number in the store
+    - `where`: the functions that cause the difference, if requested and the limit is exceeded
     """
 
     name: str
@@ -34,9 +36,12 @@ class Checked(msgspec.Struct, frozen=True):
 class CheckResult(Result, frozen=True):
     """All benchmarks of a check. `fail_above`: the largest slowdown that is accepted, a fraction.
 
-    All intervals hold together at `confidence`. `missing`: benchmarks that only one side has. `basis`: a sentence about
-    the data behind the intervals: the sessions of stored results, the settings in force, emulated times. `failed`: a
-    program could not be run, or ended badly.
+    All intervals hold together at `confidence`.
+
+    - `missing`: benchmarks that only one side has
+    - `basis`: a sentence about the data behind the intervals: the sessions of stored results, the settings in force,
+      emulated times
+    - `failed`: whether a program could not be run, or ended badly
     """
 
     KIND = "check"
@@ -54,7 +59,8 @@ class CheckResult(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """4: a program failed; 1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        """The exit code: 4 a program failed, 1 a limit is exceeded, 5 undecided, else 0
+        (docs/reference/exit-codes.md)."""
         return 4 if self.failed else gate_code(self.gate, self.undecided)
 
 

@@ -1,6 +1,6 @@
-"""The values that `clock` returns: what each timer can show, at each distance of its code, and what the clock is worth.
+"""The values of `clock`: the resolution of each timer at each distance of its code, and the quality of the clock.
 
-The engine makes them (crates/becalm-core/src/clock); `becalm.analysis.clock_choice` says which timer is for what.
+The engine makes them (crates/becalm-core/src/clock); `becalm.analysis.clock_choice` chooses a timer for each purpose.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ class WorkLength(msgspec.Struct, frozen=True):
     """A length of work from repeated searches: the additions and time of the smallest result, and the median, smallest
     and largest time, in ns.
 
-    `confirmed`: measurements of the fresh sets that confirm the smallest; `value`: their coefficient of variation
-    (t_min) or share of overlap (t_diff); `null`: the share of overlap of two sets of one length (t_diff only).
+    `confirmed`: measurements of the fresh sets that confirm the smallest result; `value`: their coefficient of
+    variation (t_min) or share of overlap (t_diff); `null`: the share of overlap of two sets of one length (t_diff).
     """
 
     additions: int
@@ -44,15 +44,19 @@ class WorkLength(msgspec.Struct, frozen=True):
 class TimerCell(msgspec.Struct, frozen=True):
     """A timer at one flush size.
 
-    `unit`: of costs and quantum, "nanoseconds" or "cycles". `flush`: where code and timer come from, "L1" to "memory",
-    after `flush_bytes` were written. `many`, `repetitions`, `fresh`, `pairs`: measurements of a set, searches, and what
-    confirms them. `t_min`: the shortest work that varies by less than 1 %, or None and why; `t_diff`: the smallest
-    difference that can be seen from there on; below the quantum it is known to be at most that. `area`, `error`: how
-    well two lengths that differ by t_diff are told apart (area under the ROC curve, error of the best threshold).
-    `raw_variation`, `cleaned_variation`, `removed`, `shift`: of a last set at t_min, the coefficient of variation
-    before and after cleaning, the share that was taken out, and the shift between its halves; `again`: sets measured
-    again since that share was above 1 %. `reference`: how often each value of that set was read, in ns or cycles.
-    `quantum_binds`: t_min is that of the counter's step. `tries`: searches, of which `repetitions` had an answer.
+    - `unit`: the unit of costs and quantum, "nanoseconds" or "cycles"
+    - `flush`: the place from which code and timer come, "L1" to "memory", after `flush_bytes` were written
+    - `many`, `repetitions`, `fresh`, `pairs`: the numbers of measurements in a set, of searches, and of confirmations
+    - `t_min`: the shortest work that varies by less than 1 %, or None and the reason
+    - `t_diff`: the smallest difference that can be seen from that length on; below the quantum, t_diff is at most that
+    - `area`, `error`: how well two lengths that differ by t_diff are told apart (area under the ROC curve, error of the
+      best threshold)
+    - `raw_variation`, `cleaned_variation`, `removed`, `shift`: for a last set at t_min, the coefficient of variation
+      before and after cleaning, the share that was removed, and the shift between its halves
+    - `again`: the number of sets measured again because that share was above 1 %
+    - `reference`: how often each value of that set was read, in ns or cycles
+    - `quantum_binds`: whether t_min is that of the counter's step
+    - `tries`: the number of searches, of which `repetitions` had an answer
     """
 
     timer: str
@@ -120,8 +124,8 @@ class TimerAbsence(msgspec.Struct, frozen=True):
 
 
 class ClockCheck(msgspec.Struct, frozen=True):
-    """The answer to whether a region of `wanted_ns` can be timed. `timer`: the one with the smallest median t_min;
-    None: no timer was measured.
+    """The answer to whether a region of `wanted_ns` can be timed. `timer`: the one with the smallest median t_min; None
+    where no timer was measured.
     """
 
     wanted_ns: int
@@ -130,7 +134,7 @@ class ClockCheck(msgspec.Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """0 yes, 1 no, 3 not measurable here."""
+        """The exit code: 0 yes, 1 no, 3 not measurable here."""
         if self.t_min_ns is None:
             return 3
         return 0 if self.t_min_ns <= self.wanted_ns else 1
@@ -138,7 +142,7 @@ class ClockCheck(msgspec.Struct, frozen=True):
 
 class ClockReport(Result, frozen=True):
     """The result of `clock`. `trust`: the engine's verdict on the clock; `doubts`: the kinds of reasons against it.
-
+    `emulated`: the reason why times are not those of a real processor; empty where they are.
     `emulated`: why times are not those of a real processor; empty where they are.
     """
 
@@ -155,7 +159,7 @@ class ClockReport(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """The exit code of the check, 0 without one; 130 when an interruption left nothing to answer by."""
+        """The exit code of the check, 0 without one; 130 when an interruption left no answer."""
         if self.interrupted and (not self.cells if self.check is None else self.check.t_min_ns is None):
             return 130
         return 0 if self.check is None else self.check.exit_code
@@ -200,7 +204,7 @@ class ClockReport(Result, frozen=True):
 class FoundPair(msgspec.Struct, frozen=True):
     """A figure (t_min or t_diff, ns) of a timer at a flush in two evaluations, None where an evaluation has none.
 
-    `differs`: the ranges of their repetitions are apart, and by more than a tenth.
+    `differs`: whether the ranges of their repetitions are apart, and by more than a tenth.
     """
 
     timer: str

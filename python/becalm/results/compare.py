@@ -1,6 +1,6 @@
-"""The result Verdict of run and compare: the conclusion with its uncertainty, what it rests on, and the sentence.
+"""The result Verdict of run and compare: the conclusion with its uncertainty, its basis, and the sentence.
 
-`Difference` is one program against the reference, `Summary` one program by itself. `Verdict` holds
+`Difference` is one program against the reference, `Summary` one program by itself. `Verdict` contains
 them for one study. Values only: `becalm.analysis.compare` makes them, `becalm.report` words and draws them. All
 differences are fractions: 0.01 means 1 % slower than the reference.
 """
@@ -62,12 +62,14 @@ UNDECIDED_CODE = 5
 class Difference(msgspec.Struct, frozen=True):
     """The comparison of one program with the reference.
 
-    `estimate`, `low`, `high`: relative difference of wall time, or of `metric`, as fractions; the interval holds at
-    every look, at `confidence` for all comparisons of the study together. `detectable`: the smallest true difference
-    that would have been called with a probability of 80 %. `pairs`: randomly ordered rounds the estimate rests on.
-    `metric`: name of the number that the programs print and that is compared, empty for their wall time; `better`:
-    which values of it are wanted. `varies`: for exact counts, the largest difference between runs of one program, a
-    fraction; None for statistical comparisons.
+    - `estimate`, `low`, `high`: the relative difference of wall time, or of `metric`, as fractions; the interval holds
+      at every look, at `confidence` for all comparisons of the study together
+    - `detectable`: the smallest true difference that would have been called with a probability of 80 %
+    - `pairs`: the number of randomly ordered rounds behind the estimate
+    - `metric`: the name of the compared number that the programs print, empty for their wall time
+    - `better`: the direction in which its values improve
+    - `varies`: for exact counts, the largest difference between runs of one program, a fraction; None for statistical
+      comparisons
     """
 
     name: str
@@ -89,7 +91,7 @@ class Difference(msgspec.Struct, frozen=True):
 
     @property
     def half(self) -> float:
-        """Half the width of the interval, which determines the digits of the estimate. Of exact counts at least a
+        """Half the width of the interval, which determines the digits of the estimate; for exact counts at least a
         hundredth of the estimate."""
         half = (self.high - self.low) / 2
         return half if self.varies is None else max(half, abs(self.estimate) / 100)
@@ -162,11 +164,13 @@ class Throughput(msgspec.Struct, frozen=True):
 
 class Summary(msgspec.Struct, frozen=True):
     """The summary of one program. Times in ns; `cv` is the coefficient of variation as a fraction. Fields of wall times
-    are None where these are unknown: another tool timed iterations, which are metrics.
+    are None where these are unknown, because another tool timed iterations, which are metrics.
 
-    `metrics`: of its runs, of which the first is compared; `throughput`: its work per second, if known. `memory`: its
-    resident memory over one run, (ns since its start, bytes), if measured. `quantiles`, `course`: of what is compared,
-    at most 101 and 200 values, smallest to largest and in order of the runs (`becalm.stats.thinned`).
+    - `metrics`: the metrics of its runs, of which the first is compared
+    - `throughput`: its work per second, if known
+    - `memory`: its resident memory over one run, (ns since its start, bytes), if measured
+    - `quantiles`, `course`: at most 101 and 200 of the compared values, from smallest to largest and in the order of
+      the runs (`becalm.stats.thinned`)
     """
 
     name: str
@@ -206,7 +210,7 @@ class Ranking(msgspec.Struct, frozen=True):
 
     `decides_ns`: the total measuring time that would identify the fastest with a probability of 80 %, if the
     differences are as estimated; None if it is already known, or not predictable. `within`: the largest difference of
-    the possibly fastest from the first, as a fraction.
+    best possible programs from the first, as a fraction.
     """
 
     places: tuple[Place, ...]
@@ -221,8 +225,8 @@ class Ranking(msgspec.Struct, frozen=True):
 
 
 class Circumstances(msgspec.Struct, frozen=True):
-    """The circumstances of a measurement. `when_ns`: Unix time of the start, None where it is not known; `commands`: in
-    the order of the programs. Texts are empty where nothing is known."""
+    """The circumstances of a measurement. `when_ns`: Unix time of the start, None where unknown; `commands`: in the
+    order of the programs. Texts are empty where unknown."""
 
     when_ns: int | None
     machine: str
@@ -234,12 +238,16 @@ class Circumstances(msgspec.Struct, frozen=True):
 class Verdict(Result, frozen=True):
     """The conclusion of one study.
 
-    `study` is its number in the store (None when nothing was stored). `elapsed_ns`: None where nobody knows how long
-    imported runs took. `gate`: the result of the limit `fail_above`, None without one; `undecided`: whether an
-    undecided one is to "pass" or to "fail". `decides_ns`: the total measuring time that would decide it with a
-    probability of 80 %, if the differences are as estimated; None if unknown. `ranking`: of three programs and more.
-    `metric`: what the programs print that is compared, None for their wall time. `further`: differences in the metrics
-    that are recorded next to it. `where`: the functions of the difference.
+    - `study`: its number in the store; None when nothing was stored
+    - `elapsed_ns`: None where the duration of imported runs is unknown
+    - `gate`: the result of the limit `fail_above`, None without one
+    - `undecided`: whether an undecided limit is to "pass" or to "fail"
+    - `decides_ns`: the total measuring time that would decide it with a probability of 80 %, if the differences are as
+      estimated; None if unknown
+    - `ranking`: the order of three programs or more
+    - `metric`: the compared metric; None for wall time
+    - `further`: differences in the metrics that are recorded next to the compared one
+    - `where`: the functions in which the difference lies
     """
 
     kind: str
@@ -275,7 +283,8 @@ class Verdict(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """4: a program failed; 1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        """The exit code: 4 a program failed, 1 a limit is exceeded, 5 undecided, else 0
+        (docs/reference/exit-codes.md)."""
         return 4 if self.stopped is Stopped.FAILED else gate_code(self.gate, self.undecided)
 
     def derived(self) -> dict[str, Any]:
@@ -291,7 +300,7 @@ def gate_code(gate: Gate | None, undecided: str) -> int:
 
 
 def from_json(value: Mapping[str, Any]) -> Verdict:
-    """Read back what `Verdict.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+    """Return the verdict that `Verdict.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
 
     def number(value: float | None, missing: float) -> float:
         return missing if value is None else value

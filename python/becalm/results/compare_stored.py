@@ -33,7 +33,7 @@ class SessionSeries(msgspec.Struct, frozen=True):
 class Identity(NamedTuple):
     """The identity of a benchmark: its name, its parameters, and its metric if it has several.
 
-    `parameters`: tags, package and processors, too. Never its place in a file, and never a name that was cut.
+    `parameters`: also its tags, package and processors. It never depends on a place in a file or a shortened name.
     """
 
     name: str
@@ -42,12 +42,16 @@ class Identity(NamedTuple):
 
 
 class StoredSession(msgspec.Struct, frozen=True):
-    """A session: a study or a file. `title`: its name in reports; `series` by name of the benchmark.
+    """A session: a study or a file.
 
-    `unusable`: benchmarks that cannot be compared, with the reason. `references`: programs that never change (`becalm
-    record --reference`): their differences are those of the session. `identities`: of benchmarks whose name is not all
-    that they are told apart by. `left_out`: entries of its file without a value. `origin`: where it was read, whatever
-    it is called. `content`: a digest of its runs, the same for a copy.
+    - `title`: its name in reports
+    - `series`: by name of the benchmark
+    - `unusable`: benchmarks that cannot be compared, with the reason
+    - `references`: programs that never change (`becalm record --reference`); their differences are those of the session
+    - `identities`: of benchmarks that their names alone do not identify
+    - `left_out`: entries of its file without a value
+    - `origin`: the place from which it was read, whatever its title is
+    - `content`: a digest of its runs, equal for a copy
     """
 
     title: str
@@ -65,12 +69,14 @@ class StoredSession(msgspec.Struct, frozen=True):
 
 
 class BenchmarkDifference(msgspec.Struct, frozen=True):
-    """A benchmark that both sides have. `old`, `new`: typical value of each, in `unit`: Huber's location of the
-    logarithms, so that their ratio is the difference.
+    """A benchmark that both sides have.
 
-    `difference`: with its interval for all benchmarks together. `by_runs`: the interval from only the runs, without the
-    shift between sessions, as fractions. `shift`: standard deviation from one session of the same program to the next,
-    a fraction; None where no session was repeated and there are no references.
+    - `old`, `new`: the typical values, in `unit`: Huber's location of the logarithms, so that their ratio is the
+      difference
+    - `difference`: with its interval, which holds for all benchmarks together
+    - `by_runs`: the interval from the runs only, without the shift between sessions, as fractions
+    - `shift`: the standard deviation from one session of the same program to the next, a fraction; None where no
+      session was repeated and there are no references
     """
 
     name: str
@@ -87,9 +93,9 @@ class BenchmarkDifference(msgspec.Struct, frozen=True):
 
 
 class GeometricMean(msgspec.Struct, frozen=True):
-    """The geometric mean of the ratios of all benchmarks of one metric and unit, less 1; of more than one.
+    """The geometric mean of the ratios of all benchmarks of one metric and unit, less 1, for at least two benchmarks.
 
-    It has no interval: what shifts between sessions shifts all benchmarks together.
+    It has no interval, because the shift between sessions affects all benchmarks together.
     """
 
     metric: str
@@ -115,12 +121,14 @@ class SuiteShift(msgspec.Struct, frozen=True):
 class StoredComparison(Result, frozen=True):
     """Runs of two times compared. `old`, `new`: the sessions of each side, by title.
 
-    `shift`: the largest shift between sessions that the person vouched for, a fraction; None without. `gone`, `added`:
-    benchmarks of one side alone; `renamed`: pairs of these that may be one. `units`: benchmarks whose unit changed,
-    with both. `unusable`: benchmarks that cannot be compared, with why. `references`: programs that never change, of
-    which the shift between the sessions is known; empty where it is known from elsewhere or not at all. `suites`: what
-    benchmarks of each metric and unit tell of the shift together; empty where they are few. `gate`: what became of
-    `fail_above`.
+    - `shift`: the largest shift between sessions for which the user vouches, a fraction; None without
+    - `gone`, `added`: benchmarks of one side only; `renamed`: pairs of these that may be one benchmark
+    - `units`: benchmarks whose unit changed, with both units
+    - `unusable`: benchmarks that cannot be compared, with the reason
+    - `references`: programs that never change, which show the shift between the sessions; empty where something else
+      shows it, or nothing does
+    - `suites`: the shift that the benchmarks of each metric and unit show together; empty where they are few
+    - `gate`: the result of `fail_above`
     """
 
     KIND = "stored comparison"
@@ -159,7 +167,7 @@ class StoredComparison(Result, frozen=True):
 
     @property
     def half_width(self) -> float:
-        """The median over all benchmarks of half an interval's width, a fraction; NaN without benchmarks."""
+        """The median half width of the intervals of all benchmarks, a fraction; NaN without benchmarks."""
         halves = sorted((benchmark.difference.high - benchmark.difference.low) / 2 for benchmark in self.benchmarks)
         count = len(halves)
         return (halves[(count - 1) // 2] + halves[count // 2]) / 2 if count else math.nan
@@ -171,7 +179,7 @@ class StoredComparison(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        """The exit code: 1 a limit is exceeded, 5 undecided, else 0 (docs/reference/exit-codes.md)."""
         return gate_code(self.gate, self.undecided)
 
     def derived(self) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """The result CoRunProfile: the measured loss of programs in co-runs on CPUs that share a cache.
 
-ProfiledProgram has a program's runs alone, CoRun those of one next to others, each a TimedRun or a FailedRun, LeftOut a
-set that was not measured. `CoRunProfile.degradation` compares runs of the same round, so that what is slow about the
-machine in some minutes is in both; `costs` and `tasks` are what `becalm.placement` decides by.
+ProfiledProgram has a program's runs alone, CoRun its runs next to others, each a TimedRun or a FailedRun; LeftOut is a
+set that was not measured. `CoRunProfile.degradation` compares runs of the same round, so that a slow phase of the
+machine affects both; `costs` and `tasks` are the input of `becalm.placement`.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from becalm.stats.student import stdtrit
 KIND = "co_run_profile"
 
 ALPHA = 0.05
-"""The probability of error of an interval: they are at 95 %."""
+"""The probability of error of an interval: intervals are at 95 %."""
 
 ALL = 0.999
-"""The largest degradation in `costs`: at 1 a program would never end."""
+"""The largest degradation in `costs`: at 1, a program would never end."""
 
 NO_ERROR = 0.5
-"""The standard error of a cost from only one round, where it is unknown."""
+"""The standard error of a cost from a single round, where it is unknown."""
 
 
 class TimedRun(msgspec.Struct, frozen=True):
@@ -85,7 +85,7 @@ class Counted(msgspec.Struct, frozen=True):
 
 
 class ProfiledProgram(msgspec.Struct, frozen=True):
-    """A program with its runs alone. `counted`: where the machine has counters."""
+    """A program with its runs alone. `counted`: its counts, where the machine has counters."""
 
     name: str
     workload: Workload
@@ -95,15 +95,17 @@ class ProfiledProgram(msgspec.Struct, frozen=True):
 
     @property
     def solo_s(self) -> float | None:
-        """Seconds alone: the median; None when it never ended well."""
+        """The median time alone, s; None when it never ended well."""
         return statistics.median(run.seconds for run in self.alone) if self.alone else None
 
 
 class CoRun(msgspec.Struct, frozen=True):
-    """A program next to others that were kept running all the while, each on a core of its own, or, with `same_core`,
-    on the other thread of the program's. `restarts`: how often they ended and were started again, over all runs;
-    `trouble`: sentences about their failures; `unsteady`: those that hardly ran, so that the run does not show their
-    pressure."""
+    """A program next to others that were kept running all the while.
+
+    Each neighbour ran on a core of its own, or, with `same_core`, on the other thread of the program's core.
+    `restarts`: how often neighbours ended and were started again, over all runs; `trouble`: sentences about their
+    failures; `unsteady`: neighbours that hardly ran, so that the run does not show their pressure.
+    """
 
     program: str
     alongside: tuple[str, ...]
@@ -116,8 +118,8 @@ class CoRun(msgspec.Struct, frozen=True):
 
 
 class LeftOut(msgspec.Struct, frozen=True):
-    """Programs that were not measured together, in their order, with the reason in a few words; `same_core`: on one
-    core."""
+    """Programs that were not measured together, in their order, with the reason in a few words; `same_core`: whether on
+    one core."""
 
     programs: tuple[str, ...]
     reason: str
@@ -127,7 +129,8 @@ class LeftOut(msgspec.Struct, frozen=True):
 class Degradation(msgspec.Struct, frozen=True):
     """The loss of a program next to others: 1 - alone/alongside in time, with standard error and 95 % interval.
 
-    `error` is None and the interval is without ends where one round alone was measured. `rounds`: that have both.
+    `error` is None and the interval is unbounded where only one round was measured. `rounds`: the number of rounds with
+    both runs.
     """
 
     program: str
@@ -148,10 +151,12 @@ class Degradation(msgspec.Struct, frozen=True):
 class CoRunProfile(Result, frozen=True, dict=True):
     """Programs measured alone and next to each other.
 
-    `machine`: hostname and cpu, as settings profiles have it. `chips`: CPUs that share the last cache. `cpu`: where the
-    program ran that was timed; `alongside_cpus`: where its neighbours ran, in their order. `waited`: share of
-    their time in which the timed programs waited for their CPU; None where the kernel does not tell. `sentence` and
-    `remarks` say it to a person; `study` is its number in the store.
+    - `machine`: hostname and cpu, as in settings profiles
+    - `chips`: the CPUs that share each last cache
+    - `cpu`: the CPU of the timed program; `alongside_cpus`: the CPUs of its neighbours, in their order
+    - `waited`: the share of their time in which the timed programs waited for their CPU; None where unknown
+    - `sentence`, `remarks`: the result in words
+    - `study`: its number in the store
     """
 
     machine: Mapping[str, str]
@@ -197,12 +202,12 @@ class CoRunProfile(Result, frozen=True, dict=True):
             _known(left.programs, names)
 
     def program(self, name: str) -> ProfiledProgram:
-        """Return the program of a name. Raises KeyError."""
+        """Return the program with a name. Raises KeyError."""
         return next(program for program in self.programs if program.name == name)
 
     @cached_property
     def degradations(self) -> tuple[Degradation, ...]:
-        """The losses of each program next to others, in the order measured; without those that no round has both of."""
+        """The losses of each program next to others, in the order measured, where a round has both runs."""
         losses = (self._degradation(run) for run in self.co_runs)
         return tuple(loss for loss in losses if loss is not None)
 
@@ -225,7 +230,7 @@ class CoRunProfile(Result, frozen=True, dict=True):
         """Return the costs of sharing, with standard errors: pairs as pairs, larger sets where all of their programs
         were timed.
 
-        A program that ran faster next to others by more than noise costs nothing there, with an error of that size.
+        A program that ran faster next to others by more than noise costs nothing there, with the speed-up as its error.
         Raises UsageError when nothing was measured together.
         """
         pairs = tuple(
@@ -238,9 +243,9 @@ class CoRunProfile(Result, frozen=True, dict=True):
     def tasks(self) -> tuple[Task, ...]:
         """Return the programs that ran alone, as tasks to be placed.
 
-        Pressure is misses of the last cache per 1,000 instructions where all have counters, else the mean share of
-        speed that its neighbours in pairs lost, None where it hardly ran next to any of them. Sensitivity is the mean
-        slow-down next to one other, less 1.
+        The pressure is the misses of the last cache per 1,000 instructions where all programs have counters; otherwise
+        the mean share of speed that its neighbours in pairs lost, None where it hardly ran next to any of them. The
+        sensitivity is the mean slow-down next to one other program, less 1.
         """
         counted = all(program.counted and program.counted.misses_per_thousand is not None for program in self.programs)
         tasks = []
@@ -279,7 +284,7 @@ class CoRunProfile(Result, frozen=True, dict=True):
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> CoRunProfile:
-        """Read back. Raises UsageError, or TypeError and ValueError that name the place."""
+        """Return the profile that `to_json` wrote. Raises UsageError, TypeError or ValueError with the place."""
         return cls(**fields_of(cls, value))
 
     @classmethod
@@ -300,7 +305,7 @@ class CoRunProfile(Result, frozen=True, dict=True):
         both = [(alone[run.round], run) for run in sorted(co_run.runs, key=_round) if run.round in alone]
         if not both:
             return None
-        # Positions of what was run once in each round: other runs lie between, as distance in time.
+        # Positions of runs made once in each round: other runs lie between them, so that they measure time.
         comparison = RepeatedPairs(ALPHA).look(
             [math.log(run.seconds) for run, _ in both],
             [math.log(other.seconds) for _, other in both],
@@ -315,7 +320,7 @@ class CoRunProfile(Result, frozen=True, dict=True):
             )
         low, high = comparison.low, comparison.high
         if not (math.isfinite(low) and math.isfinite(high)):
-            # Too few rounds for coins to exclude anything: Student's interval, which takes the noise to be normal.
+            # Too few rounds for coins to exclude anything: Student's interval is used, which assumes normal noise.
             reach = stdtrit(len(both) - 1.0, 1 - ALPHA / 2) * comparison.standard_error
             low, high = comparison.estimate - reach, comparison.estimate + reach
         error = math.exp(-comparison.estimate) * comparison.standard_error
@@ -323,7 +328,7 @@ class CoRunProfile(Result, frozen=True, dict=True):
         return Degradation(co_run.program, co_run.alongside, cost, error, *ends, len(both), co_run.same_core)
 
     def _siblings(self) -> Iterable[PairCost]:
-        """Yield what each program loses more on one core than on two, where both were measured; at least 0."""
+        """Yield the additional loss of each program on one core over two, where both were measured; at least 0."""
         for together in self.degradations:
             apart = self.degradation(together.program, together.alongside) if together.same_core else None
             if apart is not None:
@@ -349,12 +354,12 @@ class CoRunProfile(Result, frozen=True, dict=True):
 
 
 def from_json(value: Mapping[str, Json]) -> CoRunProfile:
-    """Return a stored profile. Raises UsageError, TypeError or ValueError that name the place."""
+    """Return a stored profile. Raises UsageError, TypeError or ValueError with the place."""
     return CoRunProfile.from_json(value)
 
 
 def _bounded(degradation: Degradation) -> tuple[float, float]:
-    """Return cost and standard error as `CoRunCosts` takes them."""
+    """Return cost and standard error within the limits of `CoRunCosts`."""
     if degradation.faster:
         return 0.0, abs(degradation.cost)
     error = NO_ERROR if degradation.error is None else degradation.error

@@ -1,7 +1,7 @@
-"""The result Design: the runs of an experiment in the order to make them, and what the design can and cannot separate.
+"""The result Design: the runs of an experiment in their order, and the effects that the design can and cannot separate.
 
-`becalm.designs.assemble` makes it. As a file for a spreadsheet the head of a factor's column is the factor as people
-write it (`time=80..90min`), so that the file by itself says what its numbers mean; `becalm.designs.sheet` reads it.
+`becalm.designs.assemble` makes it. In its file for a spreadsheet, the head of a factor's column is the factor as people
+write it (`time=80..90min`), so that the file explains its own numbers; `becalm.designs.sheet` reads it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,13 @@ PLACES = ("run", "standard", "block", "point")
 
 
 class DesignRun(msgspec.Struct, frozen=True):
-    """A run of a design. `run`: its place in the order to make them, from 1; `standard`: its place in standard order;
-    `block`: from 1; `point`: cube, axial, edge or centre; `coded`: the place of each factor in coded units; `levels`:
-    the values to set."""
+    """A run of a design.
+
+    - `run`: its place in the order of making them, from 1; `standard`: its place in standard order
+    - `block`: from 1
+    - `point`: cube, axial, edge or centre
+    - `coded`: the place of each factor in coded units; `levels`: the values to set
+    """
 
     run: int
     standard: int
@@ -34,11 +38,15 @@ class Design(Result, frozen=True):
     """A design of a `family` (factorial, plackett-burman, central, box-behnken). `seed` None: in standard order.
     `alpha`: distance of the axial points in units of the cube's.
 
-    Of a two-level part `generators`, the `defining` relation and the `aliases` among factors and interactions of two,
-    all in letters (`letters` says of which factors), `resolution` None where nothing is aliased, and `confounded`:
-    effects that are confounded with blocks. `folded`: factors whose signs the second block has the other way round (its
-    halves have the generators, both together none). `partial`: of a two-level design that is no regular fraction the
-    largest part of an interaction of two factors in the effect of another.
+    A two-level part has, in letters (`letters` names their factors):
+
+    - `generators`, and the `defining` relation
+    - `aliases`: among factors and interactions of two
+    - `resolution`: None where nothing is aliased
+    - `confounded`: effects that are confounded with blocks
+    - `folded`: factors whose signs the second block reverses (its halves have the generators, both together none)
+    - `partial`: for a two-level design that is not a regular fraction, the largest part of an interaction of two
+      factors in the effect of another
     """
 
     KIND = "design"
@@ -67,12 +75,12 @@ class Design(Result, frozen=True):
         return self.to_csv()
 
     def to_csv(self, *, raw: bool = False) -> str:
-        """Return `csv`; with `raw`, levels that a spreadsheet takes for formulas stay as they are."""
+        """Return `csv`; with `raw`, levels that a spreadsheet reads as formulas stay as they are."""
         return text(self, raw=raw)
 
 
 def text(design: Design, *, raw: bool = False) -> str:
-    """Return the design as CSV with empty cells for the responses; `raw`: quote no levels that look like formulas."""
+    """Return the design as CSV with empty cells for the responses; `raw`: as for `to_csv`."""
     rows: list[list[Cell]] = [[*PLACES, *(factor.spelled for factor in design.factors), *design.responses]]
     for run in design.runs:
         levels = [level if isinstance(level, str) else f"{level:.{DIGITS}g}" for level in run.levels]

@@ -1,7 +1,7 @@
 """The result DesignFit: the model of each response of a filled design, and the best compromise of several responses.
 
-`becalm.analysis.design_fit` makes it. Missing numbers (of a test without runs left for it) are NaN, in JSON null.
-Places are given both in coded units and as levels in the factors' own.
+`becalm.analysis.design_fit` makes it. Missing numbers (of a test without runs left for it) are NaN, and null in JSON.
+Places are both in coded units and as levels in the factors' own units.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from becalm.nouns.goal import Goal
 from becalm.nouns.result import Result
 
 GUESSED = 4.0
-"""The leverage from which a prediction is only a guess: it is twice as uncertain as a single run."""
+"""The leverage above which a prediction is only a guess: it is twice as uncertain as a single run."""
 
 
 class SurfacePoint(msgspec.Struct, frozen=True):
-    """A point: `coded` and `levels` of each factor, and the response that the surface has there."""
+    """A point: `coded` and `levels` of each factor, and the response of the surface there."""
 
     coded: tuple[float, ...]
     levels: tuple[Level, ...]
@@ -46,7 +46,7 @@ class Coefficient(msgspec.Struct, frozen=True):
 
 
 class AnovaRow(msgspec.Struct, frozen=True):
-    """A line of the analysis of variance. `group`: the line that this one is a part of; empty for those that add up."""
+    """A line of the analysis of variance. `group`: the line of which it is a part; empty for lines that add up."""
 
     source: str
     freedom: int
@@ -58,9 +58,12 @@ class AnovaRow(msgspec.Struct, frozen=True):
 
 
 class ModelRow(msgspec.Struct, frozen=True):
-    """A model that was tried: `terms` with the constant, `freedom` left for the error, `sd` of the residuals, the test
-    of what its terms add to the model before, that of its lack of fit, shares of the variance, adequate precision, and
-    the terms that cannot be estimated, each with what it cannot be told from."""
+    """A model that was tried.
+
+    It has its `terms` with the constant, the degrees of `freedom` left for the error, the `sd` of the residuals, the
+    test of what its terms add to the model before it, the test of its lack of fit, shares of the variance, adequate
+    precision, and the terms that cannot be estimated, each with the terms from which it cannot be told apart.
+    """
 
     model: str
     terms: int
@@ -79,9 +82,9 @@ class ModelRow(msgspec.Struct, frozen=True):
 
 
 class FittedRun(msgspec.Struct, frozen=True):
-    """A run: its number in the order of the experiment, block, place, what was measured and what the model gives in
-    units of the response, residual in those of the fit, leverage, studentised residual with all runs and
-    without this one, Cook's distance, normal score, and the p-value of its being an outlier."""
+    """A run: its number in the order of the experiment, block, place, the measured and the modelled value in units of
+    the response, residual in units of the fit, leverage, studentised residual with all runs and without this one,
+    Cook's distance, normal score, and the p-value of being an outlier."""
 
     run: int
     block: int
@@ -98,7 +101,8 @@ class FittedRun(msgspec.Struct, frozen=True):
 
 
 class PowerCurve(msgspec.Struct, frozen=True):
-    """Box and Cox's power with its interval, the plainest power in it, and the curve of the log likelihood."""
+    """Box and Cox's power with its interval, the plainest power in the interval, and the curve of the log
+    likelihood."""
 
     power: Interval
     advised: float
@@ -108,8 +112,8 @@ class PowerCurve(msgspec.Struct, frozen=True):
 
 
 class Stationary(msgspec.Struct, frozen=True):
-    """Canonical analysis at the best choices: where the surface is level, whether that lies within the ranges, its
-    kind, eigenvalues with their directions, and how many of them are so small that they are ridges."""
+    """Canonical analysis at the best choices: the level place of the surface, whether it lies within the ranges, its
+    kind, eigenvalues with their directions, and the number of eigenvalues so small that they are ridges."""
 
     place: SurfacePoint | None
     inside: bool
@@ -122,7 +126,7 @@ class Stationary(msgspec.Struct, frozen=True):
 class EffectRow(msgspec.Struct, frozen=True):
     """An effect of a two-level design, from low to high; `real` above its own margin, `certain` above that of all.
 
-    `t` and `p_value`: of the test against pure error; NaN where Lenth's method judges."""
+    `t`, `p_value`: of the test against pure error; NaN where Lenth's method judges."""
 
     term: str
     effect: float
@@ -136,8 +140,8 @@ class EffectRow(msgspec.Struct, frozen=True):
 
 
 class Curvature(msgspec.Struct, frozen=True):
-    """The test of curvature with one degree of freedom: by how much the centre lies above the mean of the corners,
-    with its interval, Student's t on the pure error, and the p-value."""
+    """The test of curvature with one degree of freedom: the height of the centre above the mean of the corners, with
+    its interval, Student's t on the pure error, and the p-value."""
 
     value: Interval
     t: float
@@ -145,11 +149,12 @@ class Curvature(msgspec.Struct, frozen=True):
 
 
 class EffectTable(msgspec.Struct, frozen=True):
-    """Effects, the largest first, with the standard error that judges them and its margins.
+    """Effects, the largest first, with their standard error and its margins.
 
-    `freedom`: degrees of freedom of the pure error that it is from; 0 for Lenth's pseudo standard error. `partial`
-    None: every two effects are aliased wholly or not at all; else these are of factors alone, and it is the largest
-    part of an interaction of two in one of them. `curvature` None: no centre points, or no pure error.
+    - `freedom`: the degrees of freedom of the pure error behind it; 0 for Lenth's pseudo standard error
+    - `partial`: None where every two effects are aliased wholly or not at all; otherwise effects are those of single
+      factors, and it is the largest part of an interaction of two in one of them
+    - `curvature`: None without centre points or pure error
     """
 
     effects: tuple[EffectRow, ...]
@@ -173,10 +178,16 @@ class FactorCurve(msgspec.Struct, frozen=True):
 
 
 class BestPlace(msgspec.Struct, frozen=True):
-    """The best point within the ranges. `value` with the interval of the mean there, `band` that of the best value
-    wherever it is (Scheffe), `next_run` that of one more run. `place`: for each range the interval of the best point,
-    NaN for choices; `shares`: the probability of each choice of a factor to be the best. `border`: factors that are
-    held by an end of their range. `leverage`: the variance of the prediction there over that of a run."""
+    """The best point within the ranges.
+
+    - `value`: the response with the interval of its mean there
+    - `band`: the interval of the best value wherever it is (Scheffe)
+    - `next_run`: the interval of one more run
+    - `place`: for each range the interval of the best point, NaN for choices
+    - `shares`: the probability of each choice of a factor to be the best
+    - `border`: factors that are held by an end of their range
+    - `leverage`: the variance of the prediction there over that of a run
+    """
 
     at: SurfacePoint
     value: Interval
@@ -194,9 +205,13 @@ class BestPlace(msgspec.Struct, frozen=True):
 
 
 class ResponseFit(msgspec.Struct, frozen=True):
-    """The fit of one response. `power` None: fitted as it is, else its power, 0 the logarithm. `constant`: the surface
-    at the centre, the mean of the blocks, in units of the fit. `detectable`: the smallest effect of a factor, from low
-    to high and in units of the fit, that would have been seen in four of five such experiments."""
+    """The fit of one response.
+
+    - `power`: the power of the response, 0 for the logarithm; None for the response itself
+    - `constant`: the surface at the centre, the mean of the blocks, in units of the fit
+    - `detectable`: the smallest effect of a factor, from low to high in units of the fit, that would have been seen in
+      four of five such experiments
+    """
 
     name: str
     goal: Goal
@@ -230,13 +245,13 @@ class ResponseFit(msgspec.Struct, frozen=True):
 
     @property
     def certain(self) -> tuple[str, ...]:
-        """Effects above the simultaneous margin: those that the runs show whatever model is fitted."""
+        """Effects above the simultaneous margin: those that the runs show for any fitted model."""
         return () if self.effects is None else tuple(effect.term for effect in self.effects.effects if effect.certain)
 
 
 class Compromise(msgspec.Struct, frozen=True):
-    """The most desirable point for all responses: overall desirability and each one's, from 0 to 1, with the response
-    there and its interval; of each range where the most desirable point lies."""
+    """The most desirable point for all responses: the overall desirability and that of each response, from 0 to 1, the
+    responses there with their intervals, and for each range the interval of the most desirable place."""
 
     at: SurfacePoint
     desirability: float
@@ -246,7 +261,7 @@ class Compromise(msgspec.Struct, frozen=True):
 
 
 class DesignFit(Result, frozen=True):
-    """A filled design. `seed` is that of what was drawn for the intervals of places."""
+    """A filled design. `seed`: the seed of the draws for the intervals of places."""
 
     KIND = "design fit"
 
@@ -263,7 +278,7 @@ class DesignFit(Result, frozen=True):
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> DesignFit:
-        """Read back what `to_json` wrote, now or in an earlier version. Raises KeyError, TypeError or ValueError."""
+        """Return the value that this or an earlier version wrote. Raises KeyError, TypeError or ValueError."""
         plain = {name: member for name, member in value.items() if name != "findings"}
         findings = tuple(Finding(**row) for row in value.get("findings", ()))
         return cls(**fields_of(cls, plain), findings=findings)

@@ -27,7 +27,7 @@ class Severity(StrEnum):
 
 
 class Advice(msgspec.Struct, frozen=True):
-    """A fact about this machine: what it is, why it matters, what can be done (empty: nothing)."""
+    """A fact about this machine: what it is, why it matters, and what can be done (empty: nothing)."""
 
     severity: Severity
     kind: str
@@ -37,19 +37,25 @@ class Advice(msgspec.Struct, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """All of it as text."""
+        """The whole advice as text."""
         return " ".join(part for part in (self.what, self.matters, self.way_out) if part)
 
 
 class Noise(msgspec.Struct, frozen=True):
     """The variation of the time of one fixed piece of work that was run repeatedly.
 
-    `cv`: coefficient of variation; `robust_cv`: 1.4826 median absolute deviations over the median; `lag_one`:
-    autocorrelation of neighbouring runs; `worst`: by how much the slowest run exceeded the median; `wait_share`: part
-    of the wall time spent waiting for a CPU; `processor_share`: squared correlation of wall and CPU time, the part of
-    the variation that the processor itself caused. `steal_share`: part of all CPU time that the hypervisor took;
-    `others_cpus`: CPUs that other programs kept busy on average. `detectable`: the difference between two programs of
-    `program_ns` each that `compare` would call within `budget_s` with probability 0.8. None: not known.
+    - `cv`: the coefficient of variation; `robust_cv`: 1.4826 median absolute deviations over the median
+    - `lag_one`: the autocorrelation of neighbouring runs
+    - `worst`: by how much the slowest run exceeded the median
+    - `wait_share`: the part of the wall time spent waiting for a CPU
+    - `processor_share`: the squared correlation of wall and CPU time, the part of the variation that the processor
+      itself caused
+    - `steal_share`: the part of all CPU time that the hypervisor took
+    - `others_cpus`: the mean number of CPUs that other programs kept busy
+    - `detectable`: the difference between two programs of `program_ns` each that `compare` would call within `budget_s`
+      with probability 0.8
+
+    None is unknown.
     """
 
     runs: int
@@ -71,8 +77,8 @@ class Noise(msgspec.Struct, frozen=True):
 class Overhead(msgspec.Struct, frozen=True):
     """The time that becalm adds to starting and waiting for an empty program; ns.
 
-    `bare_ns`: median of doing just that; `added_ns`: median of what a measured run takes more; `low_ns`, `high_ns`:
-    the middle half of the differences.
+    `bare_ns`: the median time of only that; `added_ns`: the median of what a measured run takes more; `low_ns`,
+    `high_ns`: the middle half of the differences.
     """
 
     runs: int
@@ -85,9 +91,11 @@ class Overhead(msgspec.Struct, frozen=True):
 class SharedNoise(msgspec.Struct, frozen=True):
     """The noise that two CPUs share, and the gain of running two programs at the same time.
 
-    `correlation`: rank correlation of the times of the same work on both at the same moment, with a 95 % interval.
-    `gain`: how many times as precise a comparison at the same time is as one in turns of the same length. `slowdown`:
-    by how much the work was slowed by its twin, with its standard error. None: not known.
+    - `correlation`: the rank correlation of the times of the same work on both at the same moment, with a 95 % interval
+    - `gain`: how many times as precise a comparison at the same time is as one in turns of the same length
+    - `slowdown`: by how much its twin slowed the work, with its standard error
+
+    None is unknown.
     """
 
     cpus: tuple[int, int]
@@ -115,11 +123,11 @@ class Diagnosis(Result, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """The findings, a line each."""
+        """The findings, one per line."""
         return "\n".join(f"{finding.severity}: {finding.what}" for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the documented JSON form (docs/reference/doctor.md); what is not finite is null."""
+        """Return the documented JSON form (docs/reference/doctor.md); numbers that are not finite are null."""
         return {
             "becalm": VERSION,
             "schema": SCHEMA,

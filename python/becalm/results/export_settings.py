@@ -1,7 +1,7 @@
 """The result ProductionSettings: settings as files that work without becalm, and those that no file can hold.
 
-`becalm.study.export_settings` resolves settings to Places on a machine, `becalm.report.export_settings` writes files of
-them. Everything that a file sets it can also undo: by the value that was found before.
+`becalm.study.export_settings` resolves settings to SettingPlaces on a machine, `becalm.report.export_settings` writes
+files of them. Everything that a file sets it can also undo, by the value before it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ EMPTY = Line("")
 
 
 class Where(StrEnum):
-    """The kind of file or property that a setting is written to."""
+    """The kind of file or property in which a setting is written."""
 
     SYSCTL = "sysctl"
     FILE = "file"
@@ -32,8 +32,12 @@ class Where(StrEnum):
 
 
 class SettingPlace(msgspec.Struct, frozen=True):
-    """A place that a setting is written to. `path`: a file of the kernel, a property of a unit, or parameters of the
-    kernel. `before`: the value there, None where there is none; `why`: the purpose of the knob; `costs`: of it."""
+    """A place in which a setting is written.
+
+    - `path`: a file of the kernel, a property of a unit, or parameters of the kernel
+    - `before`: the value there, None where there is none
+    - `why`: the purpose of the knob; `costs`: its costs
+    """
 
     knob: Line
     where: Where
@@ -45,8 +49,8 @@ class SettingPlace(msgspec.Struct, frozen=True):
 
 
 class ProductionPlan(msgspec.Struct, frozen=True):
-    """The places that settings are written to on one machine, in the order of applying them. `left`: settings that no
-    file holds, and what can be done instead."""
+    """The places in which settings are written on one machine, in the order of applying them. `left`: settings that no
+    file can hold, with what to do instead."""
 
     host: Line = EMPTY
     kernel: Line = EMPTY
@@ -55,8 +59,13 @@ class ProductionPlan(msgspec.Struct, frozen=True):
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """The origin of settings. `name`: that of files, `title` in words; `measured`: what was measured, in sentences;
-    `host` and `kernel`: where they were resolved, `found_on` where they were measured; `date`: when, as YYYY-MM-DD."""
+    """The origin of settings.
+
+    - `name`: the name of files; `title`: the origin in words
+    - `measured`: the measurement, in sentences
+    - `host`, `kernel`: where the settings were resolved; `found_on`: where they were measured
+    - `date`: YYYY-MM-DD
+    """
 
     name: Line
     title: Line
@@ -79,14 +88,14 @@ class ProductionFile(msgspec.Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The name of the file when it is written somewhere else first: that of a drop-in includes its unit."""
+        """The name of the file when it is first written somewhere else; that of a drop-in includes its unit."""
         *_, folder, name = self.path.split("/")
         return f"{folder}-{name}" if folder.endswith(".d") and "service" in folder else name
 
 
 class ProductionSettings(Result, frozen=True):
-    """Settings for production. `left`: those that are in none of the files, each with what can be done instead;
-    `remarks`: what to know before they are used."""
+    """Settings for production. `left`: settings that are in none of the files, each with what to do instead; `remarks`:
+    what to know before using them."""
 
     KIND = "settings for production"
 
@@ -97,7 +106,7 @@ class ProductionSettings(Result, frozen=True):
     remarks: tuple[str, ...] = ()
     sentence: str = ""
     helped: tuple[str, ...] = ()
-    """Settings that the study showed to help, the one that helps most first; empty where nothing was measured."""
+    """Settings that the study showed to help, the most helpful first; empty where nothing was measured."""
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -107,5 +116,5 @@ class ProductionSettings(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """0; 1 where no file holds any of the settings."""
+        """The exit code: 0, or 1 where no file holds any of the settings."""
         return 0 if self.files else 1

@@ -1,4 +1,4 @@
-"""The result Timeline: the history of a project's benchmarks over its commits, with what changed and when.
+"""The result Timeline: the history of a project's benchmarks over its commits, with their changes.
 
 Values only: `becalm.analysis.history` makes them, `becalm.report.history` draws them. Sessions are in the order of
 their commits; benchmarks and changes name them by position. Sizes are fractions: 0.02 takes 2 % longer.
@@ -15,10 +15,12 @@ from becalm.nouns.result import Result
 
 
 class HistorySession(msgspec.Struct, frozen=True):
-    """A measurement of benchmarks at a commit. `when_ns`: when it was measured, by the clock of its machine.
+    """A measurement of benchmarks at a commit.
 
-    `machine`: position among the machines; sessions of one are comparable. `ordinal`: as in RecordOptions. `source`:
-    the tool whose results were imported; empty for becalm's own.
+    - `when_ns`: its time, by the clock of its machine
+    - `machine`: the position among the machines; sessions of one machine are comparable
+    - `ordinal`: as in RecordOptions
+    - `source`: the tool whose results were imported; empty for becalm's own
     """
 
     study: int
@@ -38,8 +40,8 @@ class HistorySession(msgspec.Struct, frozen=True):
 class HistoryMachine(msgspec.Struct, frozen=True):
     """The properties that are the same from session to session: the machine, its kernel, its settings.
 
-    `chain`: machines of equal numbers are joined by commits that were measured on both, by `bridges` sessions of them
-    on each side; 0 for the first of a chain.
+    `chain`: machines of equal numbers are joined by commits that were measured on both, by `bridges` sessions on each
+    side; 0 for the first machine of a chain.
     """
 
     name: str
@@ -63,11 +65,13 @@ class Point(msgspec.Struct, frozen=True):
 
 
 class Benchmark(msgspec.Struct, frozen=True):
-    """A benchmark over all sessions. `unit`: ns for wall times. `noise`: standard deviation of a session, a fraction.
+    """A benchmark over all sessions.
 
-    `lacking`: sessions until a change can be seen, of the chain of machines that was used last. `visible`: the least
-    change, a fraction, that would be seen within ten sessions; NaN where none would be. `gone`: whether the last
-    session of that chain lacks it.
+    - `unit`: ns for wall times
+    - `noise`: the standard deviation of a session, a fraction
+    - `lacking`: sessions until a change can be seen, in the last used chain of machines
+    - `visible`: the least change, a fraction, that would be seen within ten sessions; NaN where none would be
+    - `gone`: whether the last session of that chain lacks the benchmark
     """
 
     name: str
@@ -82,12 +86,14 @@ class Benchmark(msgspec.Struct, frozen=True):
 
 
 class BenchmarkChange(msgspec.Struct, frozen=True):
-    """A step. `benchmark`: its position; None for all together. `chain`: of the machines it was seen on.
+    """A step.
 
-    `last_before`, `at`, `seen_at`: sessions: the last before it, the first after it, and the one that revealed it.
-    `unmeasured`: commits between those two, None where that is not known. `size`, `low`, `high`: fractions, of what the
-    benchmark's unit counts, and `worse` says what it means. `one_in`: the number of commits of a suite without changes
-    among which one such alarm is expected.
+    - `benchmark`: its position; None for all together
+    - `chain`: the chain of machines on which it was seen
+    - `last_before`, `at`, `seen_at`: the last session before it, the first after it, and the one that revealed it
+    - `unmeasured`: the number of commits between the first two, None where unknown
+    - `size`, `low`, `high`: fractions of the quantity that the benchmark's unit counts; `worse`: what they mean
+    - `one_in`: the number of commits of a suite without changes among which one such alarm is expected
     """
 
     benchmark: int | None
@@ -116,7 +122,7 @@ class Timeline(Result, frozen=True):
     """The history of a project. `order`: the source of the order of the sessions. `rate`: the intended false alarms per
     commit.
 
-    `baseline`: the session that `against` compares with, None without one. `fail_on_change`: whether a change for the
+    `baseline`: the session with which `against` compares, None without one. `fail_on_change`: whether a change for the
     worse that the newest session has shown is a failure.
     """
 
@@ -143,9 +149,9 @@ class Timeline(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """1 where a change for the worse that the newest session has shown is a failure; else 0."""
+        """The exit code: 1 where a change for the worse that the newest session has shown is a failure, else 0."""
         return int(self.fail_on_change and bool(self.newest))
 
     def link(self, commit: str) -> str:
-        """Return where a commit can be looked at; empty without a template."""
+        """Return the URL of a commit; empty without a template."""
         return self.links.replace("{commit}", quote(commit, safe="")) if self.links else ""

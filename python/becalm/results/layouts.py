@@ -1,4 +1,4 @@
-"""The result LayoutComparison: two programs compared over several layouts of each, and how much of it is layout.
+"""The result LayoutComparison: two programs compared over several layouts of each, and the share of layout in it.
 
 Public: Layout (one build), LayoutSide (all builds of one program), LayoutComparison. `becalm.analysis.layouts` makes
 it, `becalm.report.layouts` shows it. Differences and standard deviations are fractions.
@@ -22,9 +22,10 @@ from becalm.results.compare import Circumstances, Difference, Gate, Stopped, gat
 class Layout(msgspec.Struct, frozen=True):
     """A build of a program.
 
-    `seed`: the value of {seed} that it was built with. `typical`: its typical time in ns, or value of the metric.
-    `difference`: from the old program's mean over its layouts. `error`: the standard error of that by noise, NaN from
-    one round.
+    - `seed`: the value of {seed} with which it was built
+    - `typical`: its typical time in ns, or value of the metric
+    - `difference`: from the old program's mean over its layouts
+    - `error`: the standard error of the difference by noise, NaN from one round
     """
 
     seed: int
@@ -36,9 +37,11 @@ class Layout(msgspec.Struct, frozen=True):
 class LayoutSide(msgspec.Struct, frozen=True):
     """All builds of one program.
 
-    `command`, `build`: as they were typed, with their placeholders. `typical`: geometric mean over the layouts.
-    `layout_sd`: standard deviation between layouts without noise; `noise_sd`: that of one layout's mean by noise; both
-    NaN from one round. `equal`: seeds that gave a program that an earlier seed had given; they were not measured.
+    - `command`, `build`: as they were typed, with their placeholders
+    - `typical`: the geometric mean over the layouts
+    - `layout_sd`: the standard deviation between layouts without noise
+    - `noise_sd`: the standard deviation of one layout's mean by noise; both are NaN from one round
+    - `equal`: seeds whose program was equal to an earlier seed's; they were not measured
     """
 
     name: str
@@ -54,10 +57,13 @@ class LayoutSide(msgspec.Struct, frozen=True):
 class LayoutComparison(Result, frozen=True):
     """Two programs compared over several layouts of each.
 
-    `difference`: beyond layout; its `pairs` are rounds. `layout_sd`: standard deviation of builds that only layout
-    causes, of both sides together; `pair_low`, `pair_high`: the smallest and largest difference that one pair of these
-    builds shows; `called` of `pairs` such pairs would be called different by their own runs. `noise_share`: share of
-    the squared standard error of the difference that is noise; the rest is layout. NaN and None from one round.
+    - `difference`: beyond layout; its `pairs` are rounds
+    - `layout_sd`: the standard deviation of builds that only layout causes, of both sides together
+    - `pair_low`, `pair_high`: the smallest and the largest difference that one pair of these builds shows
+    - `called`: the number of `pairs` of builds that would be called different by their own runs
+    - `noise_share`: the share of noise in the squared standard error of the difference; the rest is layout
+
+    NaN and None from one round.
     """
 
     KIND = "layouts"
@@ -102,7 +108,8 @@ class LayoutComparison(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """4: a program failed; 1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        """The exit code: 4 a program failed, 1 a limit is exceeded, 5 undecided, else 0
+        (docs/reference/exit-codes.md)."""
         return 4 if self.stopped is Stopped.FAILED else gate_code(self.gate, self.undecided)
 
     def derived(self) -> dict[str, Any]:
@@ -111,7 +118,7 @@ class LayoutComparison(Result, frozen=True):
 
 
 def from_json(value: Mapping[str, Any]) -> LayoutComparison:
-    """Read back what `LayoutComparison.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+    """Return the value that `LayoutComparison.to_json` wrote. Raises KeyError, TypeError or ValueError."""
     findings = tuple(Finding(**stored) for stored in value["findings"])
     rest = {name: stored for name, stored in value.items() if name != "findings"}
     comparison: LayoutComparison = decode(LayoutComparison, rest, "layouts")

@@ -11,7 +11,7 @@ from becalm.nouns.codec import finite
 from becalm.nouns.result import Result
 
 BULKY = frozenset(("quantiles", "histogram", "texts", "ids", "bins", "density"))
-"""Fields that draw pictures: an agent would read thousands of numbers. `becalm show N --json` has them."""
+"""Fields for pictures, of which an agent would read thousands of numbers; `becalm show N --json` has them."""
 
 
 class ToolAnswer(Result, frozen=True):

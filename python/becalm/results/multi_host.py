@@ -1,8 +1,8 @@
 """The results of `run`, `compare` and `tune` on several hosts: values with one JSON form.
 
-`HostResult` is what one host gave, `PooledDifference` one comparison over all of them, `PooledTime` one program's times
-over all of them, `PooledMetric` what it prints there, `MultiHostVerdict` the whole. `becalm.analysis.multi_host`
-makes them of single verdicts. Differences are fractions (0.01: 1 % slower).
+`HostResult` is the result of one host; over all hosts, `PooledDifference` is one comparison, `PooledTime` the times of
+one program, `PooledMetric` a metric of one program, and `MultiHostVerdict` the whole. `becalm.analysis.multi_host`
+makes them from single verdicts. Differences are fractions (0.01: 1 % slower).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from becalm.results.tune import Transfer, TuneVerdict
 class HostResult(msgspec.Struct, frozen=True):
     """The result of one of several hosts: its verdict, and why it was lost, if it was.
 
-    A lost host has the verdict on what it had given until then, or None when that is not enough for one.
+    A lost host has the verdict on its results until then, or None when these are not enough for one.
     """
 
     host: str
@@ -38,11 +38,14 @@ class HostResult(msgspec.Struct, frozen=True):
 class PooledDifference(msgspec.Struct, frozen=True):
     """The comparison of one program with the reference, over hosts.
 
-    `estimate`, `low`, `high`: mean over hosts of this kind, of which those measured are a sample (their number is what
-    the interval rests on); infinite ends for one host. `between`: standard deviation of the true differences from host
-    to host, of their logarithms. `next_low`, `next_high`: where one more such host would come out, measured likewise.
-    `differ_p`: of hosts that all have the same difference (Cochran's Q). `answers`: host to its own answer; those
-    `unknown` took no part. `confidence` of all comparisons together. `metric`, `better`: as of a single host.
+    - `estimate`, `low`, `high`: the mean over hosts of this kind, of which the measured ones are a sample (their number
+      is the basis of the interval); infinite ends for one host
+    - `between`: the standard deviation of the logarithms of the true differences from host to host
+    - `next_low`, `next_high`: the prediction for one more such host, measured likewise
+    - `differ_p`: the p value of equal differences on all hosts (Cochran's Q)
+    - `answers`: the answer of each host; those `unknown` took no part
+    - `confidence`: of all comparisons together
+    - `metric`, `better`: as for a single host
     """
 
     name: str
@@ -65,8 +68,8 @@ class PooledDifference(msgspec.Struct, frozen=True):
 class PooledTime(msgspec.Struct, frozen=True):
     """The mean times of one program over hosts.
 
-    `typical_ns`: geometric mean over hosts of this kind, with its interval; `between`: standard deviation from host
-    to host of the logarithms of their means; `fastest`, `slowest`: names of hosts.
+    `typical_ns`: the geometric mean over hosts of this kind, with its interval; `between`: the standard deviation of
+    the logarithms of hosts' means; `fastest`, `slowest`: names of hosts.
     """
 
     name: str
@@ -83,8 +86,8 @@ class PooledTime(msgspec.Struct, frozen=True):
 class PooledMetric(msgspec.Struct, frozen=True):
     """A number that one program prints, over hosts, in `unit`.
 
-    `typical`: geometric mean over hosts of this kind, with its interval; `between`: standard deviation from host to
-    host of the logarithms of their means; `best`, `worst`: names of hosts, as `better` has it.
+    `typical`: the geometric mean over hosts of this kind, with its interval; `between`: the standard deviation of the
+    logarithms of hosts' means; `best`, `worst`: names of hosts, in the direction of `better`.
     """
 
     name: str
@@ -104,10 +107,11 @@ class PooledMetric(msgspec.Struct, frozen=True):
 class MultiHostVerdict(Result, frozen=True):
     """The conclusion of one measurement on several hosts.
 
-    `group`: what their studies in the store have in common. `gate`: the result of the limit, None without one: above it
-    when a slowdown beyond it is established on any host, within it when none is possible on any. `transfer`: of `tune`,
-    settings found on one host (`column`) as measured on another (`row`); `further`: what one more host like those they
-    were measured on would give, where these are three or more.
+    - `group`: the identifier that their studies in the store share
+    - `gate`: the result of the limit, None without one: above it when a slowdown beyond it is established on any host,
+      within it when none is possible on any
+    - `transfer`: for `tune`, settings found on one host (`column`) as measured on another (`row`)
+    - `further`: the prediction of these for one more such host, where they were measured on three or more
     """
 
     kind: str
@@ -132,12 +136,12 @@ class MultiHostVerdict(Result, frozen=True):
 
     @property
     def lost(self) -> tuple[HostResult, ...]:
-        """Hosts that did not come to their end."""
+        """The hosts that were lost before their end."""
         return tuple(host for host in self.hosts if host.lost)
 
     @property
     def exit_code(self) -> int:
-        """1: a limit is exceeded somewhere; else that of a host lost; 5: undecided (docs/reference/exit-codes.md)."""
+        """The exit code: 1 a limit is exceeded somewhere, else that of a lost host, 5 undecided (exit-codes.md)."""
         code = gate_code(self.gate, self.undecided)
         return code if code == 1 else max((host.exit_code for host in self.hosts), default=0) or code
 

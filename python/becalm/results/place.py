@@ -1,6 +1,7 @@
-"""The result PlacementAdvice: a placement of programs, its gain with the uncertainty, and the data behind it. A gain is
-the difference between two placements, with its noise. `becalm place` makes the advice, and gives it as JSON to
-schedulers of clusters (docs/reference/placement.md).
+"""The result PlacementAdvice: a placement of programs, its gain with the uncertainty, and the data behind it.
+
+A gain is the difference between two placements, with its noise. `becalm place` makes the advice and prints it as JSON
+for schedulers of clusters (docs/reference/placement.md).
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SURE = 2.0
 
 
 class SharingShape(StrEnum):
-    """The meaning of a set of the sharing: the tasks of a chip, or those of a round, of which one follows the other."""
+    """The meaning of a set of the sharing: the tasks of a chip, or the tasks of one of several successive rounds."""
 
     CHIPS = "chips"
     ROUNDS = "rounds"
@@ -32,10 +33,11 @@ class SharingShape(StrEnum):
 
 class Gain(msgspec.Struct, frozen=True):
     """The gain of the best sharing over another: on chips a difference of mean costs, a share of speed; in rounds the
-    share of the whole time that is saved.
+    saved share of the total time.
 
-    `noise`: standard error. `low`, `high`: 95 %. All three are None where costs have no errors, or too few rounds were
-    measured. `parts`: the number of parts of the measurement, each of which judges the choice of the others.
+    `noise`: its standard error. `low`, `high`: the ends of its 95 % interval. All three are None where costs have no
+    errors, or too few rounds were measured. `parts`: the number of parts of the measurement, each of which evaluates
+    the choice of the others.
     """
 
     estimate: float
@@ -46,7 +48,7 @@ class Gain(msgspec.Struct, frozen=True):
 
     @property
     def found(self) -> bool:
-        """Whether there is a gain: above twice the noise, with an interval above zero. Not without a noise."""
+        """Whether there is a gain: above twice the noise, with an interval above zero; False without a noise."""
         if self.noise is None or self.low is None:
             return False
         return self.estimate > SURE * self.noise and self.low > 0
@@ -70,12 +72,16 @@ class TogetherCost(msgspec.Struct, frozen=True):
 class PlacementAdvice(Result, frozen=True):
     """The recommended sharing: the tasks of each chip, or of each round.
 
-    `sharing`: names, by chip in the order of `chips`, or by round. `cost`: on chips what `objective` averages; in
-    rounds seconds until all have ended. `alone_s`: in rounds, the time of all one after the other. `bound`: the proved
-    lower bound of the cost, if known. `commands`: the command lines by name, if known. `over_random`, `over_worst`: the
-    gains. `costliest`: pairs, the costliest first. `unmeasured`: pairs without a measurement, of which `resting_on` are
-    together in this sharing; `could_change`: the possible reduction of the cost if they cost nothing. `warnings`:
-    sentences about the machine and the measurement.
+    - `sharing`: names, by chip in the order of `chips`, or by round
+    - `cost`: on chips the mean of `objective`; in rounds the seconds until all have ended
+    - `alone_s`: in rounds, the time of all tasks one after the other
+    - `bound`: the proved lower bound of the cost, if known
+    - `commands`: the command lines by name, if known
+    - `over_random`, `over_worst`: the gains
+    - `costliest`: pairs, the costliest first
+    - `unmeasured`: pairs without a measurement, of which `resting_on` are together in this sharing
+    - `could_change`: the possible reduction of the cost if unmeasured pairs cost nothing
+    - `warnings`: sentences about the machine and the measurement
     """
 
     source: str
@@ -103,17 +109,17 @@ class PlacementAdvice(Result, frozen=True):
 
     @property
     def gap(self) -> float | None:
-        """The distance from the optimum at most, as a share of the cost; 0 is proved to be optimal."""
+        """The largest possible distance from the optimum, as a share of the cost; 0 is proved to be optimal."""
         if self.bound is None:
             return None
         return max(0.0, self.cost - self.bound) / self.cost if self.cost > 0 else 0.0
 
     def together(self, name: str, other: str) -> bool:
-        """Return whether two share a chip or a round."""
+        """Return whether two tasks share a chip or a round."""
         return any(name in names and other in names for names in self.sharing)
 
     def cpus_of(self, name: str) -> tuple[int, ...]:
-        """Return the CPUs of the chips of a task; all CPUs in rounds. Raises UsageError for a task that is on none."""
+        """Return the CPUs of a task's chips; all CPUs in rounds. Raises UsageError for a task that is on no chip."""
         if self.shape is SharingShape.ROUNDS:
             return self.chips[0].cpus
         cpus_of_chips = [chip.cpus for chip, names in zip(self.chips, self.sharing, strict=True) if name in names]
@@ -137,5 +143,5 @@ class PlacementAdvice(Result, frozen=True):
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> PlacementAdvice:
-        """Read back. Raises TypeError or ValueError that name the place."""
+        """Return the advice that `to_json` wrote. Raises TypeError or ValueError with the place."""
         return cls(**fields_of(cls, value))

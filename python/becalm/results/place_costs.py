@@ -1,7 +1,7 @@
-"""The values of placement: Task, Chip, CoRunCosts (what sharing a chip costs), and Placement (who shares which chip).
+"""The values of placement: Task, Chip, CoRunCosts (the costs of sharing a chip), and Placement (the tasks by chip).
 
 A cost is a task's *degradation*: the share of its speed that it loses next to others, 1 - alone/alongside in time, from
-0 up to, not including, 1 (Anderson 2013, eq. 6.21, over 100). Costs are known by whole sets, by pairs, or both.
+0 to below 1 (Anderson 2013, eq. 6.21, over 100). Costs are known by whole sets, by pairs, or both.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from becalm.errors import UsageError
 from becalm.nouns.codec import Json, encode, fields_of
 
 NOISE = 3.0
-"""The number of standard errors by which a measured cost may be below zero: it is a small cost with noise."""
+"""The number of standard errors by which a measured cost may be below zero; it is then a small cost with noise."""
 
 NOTHING = 1e-12
-"""The mean cost up to which it counts as zero: the precision of sums and of a solver."""
+"""The mean cost up to which it counts as zero, by the precision of sums and of a solver."""
 
 
 class CostOrigin(StrEnum):
@@ -45,12 +45,13 @@ class PlacementObjective(StrEnum):
 
 
 class Task(msgspec.Struct, frozen=True):
-    """A program to be placed, as `processes` equal processes of which the slowest decides how long it takes.
+    """A program to be placed, as `processes` equal processes, of which the slowest determines its time.
 
-    `solo_s`: seconds alone. `pressure`: how much it slows others, in memory lines per 1,000 instructions or on another
-    scale common to all. `cpi`: cycles per instruction alone. `sensitivity`: how much others slow it, CPI with a small
-    share of the cache over CPI with all of it, less 1. `node`: the NUMA node of its memory; on chips of other nodes it
-    loses `remote` more.
+    - `solo_s`: seconds alone
+    - `pressure`: how much it slows others, in memory lines per 1,000 instructions or on another scale common to all
+    - `cpi`: cycles per instruction alone
+    - `sensitivity`: how much others slow it, CPI with a small share of the cache over CPI with all of it, less 1
+    - `node`: the NUMA node of its memory; on chips of other nodes it loses `remote` more
     """
 
     name: str
@@ -85,7 +86,7 @@ class Task(msgspec.Struct, frozen=True):
 class Chip(msgspec.Struct, frozen=True):
     """CPUs that share a cache: `cores` of them, each with `threads` that share the core, on a NUMA node.
 
-    `cpus`: numbers of the machine's CPUs, core by core, where it is a real one.
+    `cpus`: the numbers of a real machine's CPUs, core by core.
     """
 
     cores: int
@@ -102,13 +103,13 @@ class Chip(msgspec.Struct, frozen=True):
 
     @property
     def slots(self) -> int:
-        """The number of processes that run there at a time."""
+        """The number of processes that run there at the same time."""
         return self.cores * self.threads
 
 
 class SetCosts(msgspec.Struct, frozen=True):
-    """The loss of each of the tasks that share a chip, in their order. A task of several processes is in it as often as
-    processes of it are there. `errors`: standard errors of the costs, where they were measured."""
+    """The loss of each of the tasks that share a chip, in their order. A task of several processes occurs once for each
+    of its processes there. `errors`: standard errors of the costs, where they were measured."""
 
     tasks: tuple[str, ...]
     costs: tuple[float, ...]
@@ -142,7 +143,7 @@ class PairCost(msgspec.Struct, frozen=True):
 
 
 def check_cost(task: str, others: Sequence[str], cost: float, error: float) -> None:
-    """Raise UsageError for an invalid cost: not a number, a gain beyond noise, or all of the speed lost."""
+    """Raise UsageError for an invalid cost: not a number, a gain beyond noise, or a loss of all speed."""
     alongside = " and ".join(others) or "nothing"
     if not math.isfinite(cost):
         raise UsageError(f"The cost of {task} next to {alongside} is {cost}, which is not a number. Measure it again.")
@@ -164,11 +165,11 @@ def check_cost(task: str, others: Sequence[str], cost: float, error: float) -> N
 
 
 class CoRunCosts(msgspec.Struct, frozen=True):
-    """The costs of sharing a chip. A set in `sets` costs what is stated there; any other the sum of its pairs.
+    """The costs of sharing a chip. A set in `sets` has the stated costs; any other set the sums of its pairs.
 
-    Pairs add up on the scale that is averaged (`PlacementObjective`), which is a model of more than two. `siblings`:
-    what a task loses more next to one that shares its core with it. `missing` names pairs that were not measured, both
-    ways; a placement that would need one is refused.
+    Pairs add up on the averaged scale (`PlacementObjective`), which is a model for more than two. `siblings`: the
+    additional loss of a task next to one that shares its core. `missing` returns the pairs that were not measured in
+    both directions; a placement that needs one is refused.
     """
 
     origin: CostOrigin
@@ -191,7 +192,7 @@ class CoRunCosts(msgspec.Struct, frozen=True):
             raise UsageError(f"The cost of {', '.join(twice[0])} is given twice. Leave one of them out.")
 
     def by_set(self) -> dict[tuple[str, ...], dict[str, float]]:
-        """Return the loss of each task by the sorted names of its set, the largest of equal sets."""
+        """Return the loss of each task by the sorted names of its set; of equal sets, the largest loss."""
         result: dict[tuple[str, ...], dict[str, float]] = {}
         for set_costs in self.sets:
             costs = result.setdefault(tuple(sorted(set_costs.tasks)), {})
@@ -200,7 +201,7 @@ class CoRunCosts(msgspec.Struct, frozen=True):
         return result
 
     def by_pair(self) -> dict[tuple[str, str], float]:
-        """Return the losses by task and neighbour; those of sets of two are included."""
+        """Return the losses by task and neighbour, including those of sets of two."""
         result = {(pair.task, pair.alongside): pair.cost for pair in self.pairs}
         for set_costs in self.sets:
             if len(set_costs.tasks) == 2:
@@ -209,7 +210,7 @@ class CoRunCosts(msgspec.Struct, frozen=True):
         return result
 
     def missing(self, tasks: Sequence[Task]) -> tuple[tuple[str, str], ...]:
-        """Return the pairs of these tasks, in their order, whose cost is not known in both directions."""
+        """Return the pairs of these tasks, in their order, whose costs are not known in both directions."""
         known = self.by_pair()
         names = [task.name for task in tasks]
         return tuple(
@@ -221,7 +222,7 @@ class CoRunCosts(msgspec.Struct, frozen=True):
 
     @property
     def worst_error(self) -> float | None:
-        """The largest standard error that is known."""
+        """The largest known standard error."""
         errors = [error for set_costs in self.sets for error in set_costs.errors]
         errors += [pair.error for pair in self.pairs if pair.error is not None]
         return max(errors, default=None)
@@ -237,17 +238,19 @@ class CoRunCosts(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> CoRunCosts:
-        """Read back. Raises UsageError, or TypeError and ValueError that name the place."""
+        """Return the costs that `to_json` wrote. Raises UsageError, TypeError or ValueError with the place."""
         return cls(**fields_of(cls, value))
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """The tasks on each chip: `sharing` has their names in the order of chips, core by core where threads share cores.
-    A task of several processes is there as often.
+    """The tasks on each chip. A task of several processes occurs once for each of them.
 
-    `cost`: mean over the tasks on the scale of `objective`, with `degradation` of each, by name; None where the method
-    knew no costs. `bound`: a proved lower bound of the cost. `decision_ns`: how long the choice took, of the engine
-    where it chose. `out_of_time`: the budget ended the search, and this is the best that was found.
+    - `sharing`: the names of the tasks in the order of chips, core by core where threads share cores
+    - `cost`: the mean over the tasks on the scale of `objective`, with the `degradation` of each by name; None where
+      the method knew no costs
+    - `bound`: a proved lower bound of the cost
+    - `decision_ns`: the time of the decision, as measured by the engine if it made the decision
+    - `out_of_time`: whether the budget ended the search, so that this is the best sharing until then
     """
 
     method: str
@@ -263,18 +266,18 @@ class Placement(msgspec.Struct, frozen=True):
 
     @property
     def gap(self) -> float | None:
-        """The distance from the optimum at most, as a share of the cost; 0 is proved to be optimal."""
+        """The largest possible distance from the optimum, as a share of the cost; 0 is proved to be optimal."""
         if self.cost is None or self.bound is None:
             return None
         return max(0.0, self.cost - self.bound) / self.cost if self.cost > NOTHING else 0.0
 
     @property
     def unfairness(self) -> float | None:
-        """100 times the standard deviation (over N) of the tasks' degradations over their mean; None of none."""
+        """100 times the standard deviation (over N) of the degradations over their mean; None without degradations."""
         return unfairness(list(self.degradation.values()))
 
     def chip_of(self, name: str) -> int:
-        """Return the first chip of a task. Raises KeyError for a task that is on none."""
+        """Return the first chip of a task. Raises KeyError for a task that is on no chip."""
         for index, names in enumerate(self.sharing):
             if name in names:
                 return index
@@ -288,7 +291,7 @@ class Placement(msgspec.Struct, frozen=True):
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> Placement:
-        """Read back. Raises TypeError or ValueError that name the place."""
+        """Return the placement that `to_json` wrote. Raises TypeError or ValueError with the place."""
         return cls(**fields_of(cls, value))
 
 
@@ -301,7 +304,7 @@ def unfairness(values: Sequence[float]) -> float | None:
 
 
 def items(tasks: Sequence[Task]) -> tuple[Task, ...]:
-    """Return each task as often as it has processes. Raises UsageError for two tasks of one name."""
+    """Return each task as often as it has processes. Raises UsageError for two tasks with one name."""
     twice = [name for name, count in Counter(task.name for task in tasks).items() if count > 1]
     if twice:
         raise UsageError(f"Two tasks are called {twice[0]}. Give them different names, or one of them `processes`.")
@@ -309,8 +312,8 @@ def items(tasks: Sequence[Task]) -> tuple[Task, ...]:
 
 
 def in_rounds(chips: Sequence[Chip], processes: int) -> tuple[Chip, ...]:
-    """Return these chips as often as `processes` need, one round after the other: chip k of round r is number
-    r·len(chips) + k. Tasks in different rounds do not meet. Raises UsageError without a chip."""
+    """Return copies of these chips for as many rounds as `processes` need: chip k of round r is number r·len(chips) +
+    k. Tasks in different rounds do not meet. Raises UsageError without a chip."""
     room = sum(chip.slots for chip in chips)
     if not room:
         raise UsageError("There is no chip to place tasks on.")

@@ -1,6 +1,6 @@
 """The listener to the progress of a measurement: the interface, and one that does nothing.
 
-The verbs tell a listener; the terminal's progress display is one (`becalm.report.progress`).
+The verbs call a listener; the terminal's progress display is one (`becalm.report.progress`).
 """
 
 from __future__ import annotations
@@ -30,10 +30,12 @@ class Progress(msgspec.Struct, frozen=True):
 class SearchProgress(msgspec.Struct, frozen=True):
     """The state of a search for settings.
 
-    `phase`: look, search or confirm; `why`: what is measured now. `runs` of `planned` (None: not known) are done in
-    this phase. `best`: the settings that would be chosen now, and `spread` what they showed, a fraction (None: not
-    known yet); `baseline`: the same of the machine as it is. With `timed` both are mean times in ns, or of the turned
-    `metric` (`becalm.nouns.metric`). `cost`: what the study will take, in a sentence, where it is told first.
+    - `phase`: look, search or confirm; `why`: what is measured now
+    - `runs`, `planned`: the finished runs of this phase, and their planned number (None: unknown)
+    - `best`: the settings that would be chosen now; `spread`: their spread, a fraction (None: unknown yet)
+    - `baseline`: the spread of the machine as it is
+    - `timed`: whether both are mean times in ns, or means of the turned `metric` (`becalm.nouns.metric`), instead
+    - `cost`: the expected cost of the study, in a sentence, where it is reported first
     """
 
     phase: str
@@ -67,10 +69,10 @@ class ProgressListener(Protocol):
         """Handle the next question of a search for settings."""
 
     def warned(self, sentence: str) -> None:
-        """Handle a sentence that a person should know now."""
+        """Handle a sentence that the user should see now."""
 
     def wrote(self, stream: str, text: str) -> None:
-        """Handle text that a program has written for the person; `stream`: "stdout" or "stderr"."""
+        """Handle text that a program has written for the user; `stream`: "stdout" or "stderr"."""
 
     def ended(self, verdict: Verdict | TuneVerdict) -> None:
         """Handle the final verdict."""

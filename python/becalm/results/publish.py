@@ -13,9 +13,11 @@ from becalm.nouns.result import Result
 class PublishedStudy(msgspec.Struct, frozen=True):
     """A study as the list of a site shows it.
 
-    `stamp`: text that changes with the study in the store; `state` and `result` as `becalm list` has them, `result` the
-    reason where the study has no page of results. `commit`: empty for a study that belongs to no project. `commands`:
-    the command lines, for the search. `report`: whether the site has its full report, with all pictures.
+    - `stamp`: text that changes with the study in the store
+    - `state`, `result`: as in `becalm list`; `result` is the reason where the study has no page of results
+    - `commit`: empty for a study that belongs to no project
+    - `commands`: the command lines, for the search
+    - `report`: whether the site has its full report, with all pictures
     """
 
     number: int
@@ -35,8 +37,13 @@ class PublishedStudy(msgspec.Struct, frozen=True):
 
 
 class Published(Result, frozen=True):
-    """A site that was written. `index`: its first page; `drawn`: numbers of the studies whose pages are new or changed;
-    `removed`: of those that are no longer in the store; `left_out`: a sentence for each that cannot be read."""
+    """A site that was written.
+
+    - `index`: its first page
+    - `drawn`: the numbers of the studies whose pages are new or changed
+    - `removed`: the numbers of those that are no longer in the store
+    - `left_out`: a sentence for each study that cannot be read
+    """
 
     KIND = "publish"
 

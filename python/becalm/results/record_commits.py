@@ -9,7 +9,7 @@ from becalm.nouns.result import Result
 
 class RecordedCommit(msgspec.Struct, frozen=True):
     """A commit of a range. `study`: its session, None without one; `known`: whether it already had one. `reason`: why
-    it has none, or which benchmarks failed; empty when all went well."""
+    it has none, or which benchmarks failed; empty when all succeeded."""
 
     commit: str
     subject: str
@@ -30,5 +30,5 @@ class RecordedCommits(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """4 when a commit has no session or a benchmark of one failed; else 0."""
+        """The exit code: 4 when a commit has no session or a benchmark failed in one, else 0."""
         return 4 if any(commit.reason for commit in self.commits) else 0

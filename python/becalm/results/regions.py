@@ -1,8 +1,8 @@
 """The results for timed regions of a program's own code: values with one JSON form each (docs/reference/json.md).
 
-`RegionReport` is one file of regions, `RegionComparison` old files against new ones. They are made by
-`becalm.analysis.regions_variation` and `regions_comparison` and drawn by `becalm.report`. Times are in ns. Those that a
-single region took have the clock's own cost in them; `net` ones, and all of a comparison, are without it.
+`RegionReport` is one file of regions, `RegionComparison` old files against new ones.
+`becalm.analysis.regions_variation` and `regions_comparison` make them, `becalm.report` draws them. Times are in ns.
+Times of single regions include the clock's own cost; `net` times, and all times of a comparison, do not.
 
 Public: RegionSummary, RegionReport, RegionDifference, RegionComparison, FilesWanted, TimerLimit, RegionAnswer.
 """
@@ -34,14 +34,16 @@ class TimerLimit(msgspec.Struct, frozen=True):
 class RegionSummary(msgspec.Struct, frozen=True):
     """All regions of one name. Times in ns.
 
-    `regions`: recorded; `timed`: those whose length counts: neither migrated nor out of step. `spread_ns`: between the
-    5th and the 95th percentile of these; `varies`: whether that is more than the timer's own t_diff, None where this is
-    not known. `outliers`: timed ones above `outlier_from_ns`; `outlier_share`: of the time of all. `survival`: lengths,
-    and the share of regions that took at least as long.
-    `net_ns`: the mean without the longest twentieth, less the clock's cost; `net_share`: of the net time of all names.
-    `calls`: how many calls to time as one region, where single ones are shorter than the timer's t_min; None: they are
-    not, or t_min is not known. `modes`: lengths around which regions gather, with the share of each, where there are
-    several.
+    - `regions`: the number recorded; `timed`: the number whose length counts, neither migrated nor out of step
+    - `spread_ns`: the distance of their 5th and 95th percentiles
+    - `varies`: whether that is more than the timer's own t_diff, None where t_diff is unknown
+    - `outliers`: the number of timed regions above `outlier_from_ns`; `outlier_share`: their share of the time of all
+    - `survival`: lengths, and the share of regions that took at least as long
+    - `net_ns`: the mean without the longest twentieth, less the clock's cost; `net_share`: its share of the net time of
+      all names
+    - `calls`: the number of calls to time as one region, where single ones are shorter than the timer's t_min; None
+      where they are not, or t_min is unknown
+    - `modes`: lengths around which regions gather, with the share of each, where there are several
     """
 
     name: str
@@ -73,10 +75,12 @@ class RegionSummary(msgspec.Struct, frozen=True):
 class RegionReport(Result, frozen=True):
     """The report of one file of timed regions.
 
-    `read`: regions that this rests on, `recorded` those of the file; `cost_ns`: of an empty region, smallest and
-    median; `quantum_ns`: the step of the clock, None where unknown; `timer`: the smallest change that it can show, None
-    where nobody said. `untimed`: names without a region whose length counts. `alongside`: the study whose record of
-    load was looked at.
+    - `read`: the number of regions in memory; `recorded`: the number in the file
+    - `cost_ns`: of an empty region, smallest and median
+    - `quantum_ns`: the step of the clock, None where unknown
+    - `timer`: the smallest change that the timer can show, None where unknown
+    - `untimed`: names without a region whose length counts
+    - `alongside`: the study whose record of load was used
     """
 
     KIND = "regions"
@@ -110,13 +114,16 @@ class RegionAnswer(StrEnum):
 
 
 class RegionDifference(msgspec.Struct, frozen=True):
-    """Regions of one name, old against new. Typical: means without the longest twentieth, less the clock's cost.
+    """Regions of one name, old against new. Typical values are means without the longest twentieth, less the clock's
+    cost.
 
-    `estimate`, `low`, `high`: relative difference as fractions; the intervals of all names hold together at the
-    comparison's confidence. `p_value`: adjusted for many names. `units`: what the interval rests on, old and new:
-    files, or pieces of one. `visible_from_ns`: the smallest difference of such means that the timer can show; None
-    where that is not known. `calls`: how many calls timed as one region would make the difference visible (of a
-    limit: decide it); None where they need not be.
+    - `estimate`, `low`, `high`: the relative difference as fractions; the intervals of all names hold together at the
+      comparison's confidence
+    - `p_value`: adjusted for the number of names
+    - `units`: the number of values behind the interval, old and new: files, or pieces of one
+    - `visible_from_ns`: the smallest difference of such means that the timer can show; None where unknown
+    - `calls`: the number of calls timed as one region that would make the difference visible (or decide a limit); None
+      where single calls are enough
     """
 
     name: str
@@ -134,8 +141,8 @@ class RegionDifference(msgspec.Struct, frozen=True):
 
 
 class FilesWanted(msgspec.Struct, frozen=True):
-    """The number of files per side that would suffice. `half`: half of the widest interval now, that of `name`, as a
-    fraction; `precision`: the same with `files` files per side."""
+    """The number of files per side that would suffice. `half`: half the width of the widest interval now, which belongs
+    to `name`, as a fraction; `precision`: the same with `files` files per side."""
 
     name: str
     half: float
@@ -163,7 +170,7 @@ class RegionComparison(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """1: a limit is exceeded; 5: undecided; else 0 (docs/reference/exit-codes.md)."""
+        """The exit code: 1 a limit is exceeded, 5 undecided, else 0 (docs/reference/exit-codes.md)."""
         return gate_code(self.gate, self.undecided)
 
 

@@ -12,11 +12,11 @@ from becalm.nouns.result import Result
 
 
 class RegionSpread(msgspec.Struct, frozen=True):
-    """The lengths of one name in all files that have it, ns: means without the longest twentieth, less the clock's
-    cost. Lengths in ns: means without the longest twentieth, less the clock's cost.
+    """The lengths of one name in all files that have it, in ns: means without the longest twentieth, less the
+    clock's cost.
 
-    `fastest`, `slowest`: the length and its file; `share`: of the net time of all names in all files; `balance`: the
-    net time of this name in the file that spends most on it, over the mean of all files.
+    `fastest`, `slowest`: the length and its file; `share`: its share of the net time of all names in all files;
+    `balance`: the net time of this name in the file that spends most on it, over the mean of all files.
     """
 
     name: str
@@ -30,7 +30,7 @@ class RegionSpread(msgspec.Struct, frozen=True):
 
 
 class RegionOverview(Result, frozen=True):
-    """Several files of timed regions. `machines`: how many they are of, as far as that is known."""
+    """Several files of timed regions. `machines`: the number of their machines, as far as known."""
 
     KIND = "region_overview"
 

@@ -12,7 +12,7 @@ from becalm.nouns.result import Result
 
 
 def renamed(row: Mapping[str, Any], **names: str) -> dict[str, Any]:
-    """Return a row of the agent with its keys as fields are called: `names` has the field's name for such a key."""
+    """Return a row of the agent with its keys renamed to fields. `names`: the field for each renamed key."""
     return {names.get(key, key): value for key, value in row.items()}
 
 
@@ -34,8 +34,9 @@ class Change(msgspec.Struct, frozen=True):
 class BootApplied(msgspec.Struct, frozen=True):
     """The result of applying settings of the boot. `parameters`: their words on the kernel's command line.
 
-    `state` is `armed` (the next start has them; `limit_s` after it the machine restarts by itself unless becalm is
-    asked before), `on` (this boot has them, and the kernel took them) or `kept` (every start has them, this one too).
+    `state` is `armed` (the next start has them; `limit_s` after it the machine restarts by itself unless becalm
+    confirms the boot), `on` (this boot has them, and the kernel accepted them) or `kept` (every start has them,
+    including this one).
     """
 
     state: str
@@ -44,8 +45,8 @@ class BootApplied(msgspec.Struct, frozen=True):
 
 
 class ApplyResult(Result, frozen=True):
-    """The result of `apply`, or with `dry_run` what it would do. `exit_code`: of the command, where there was one.
-    `boot`: of settings of the boot, with `--boot`."""
+    """The result of `apply`, or with `dry_run` the expected one. `exit_code`: of the command, if there was one. `boot`:
+    the result for settings of the boot, with `--boot`."""
 
     profile: str
     changes: tuple[Change, ...] = ()
@@ -58,7 +59,7 @@ class ApplyResult(Result, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Return which settings were applied, or would be."""
+        """Return the settings that were applied, or would be."""
         names = ", ".join(dict.fromkeys(change.knob for change in self.changes)) or "nothing"
         return f"{self.profile} {'would set' if self.dry_run else 'has set'} {names}."
 
@@ -81,9 +82,10 @@ class RestoredPlace(msgspec.Struct, frozen=True):
 class Reset(Result, frozen=True):
     """The result of `reset`.
 
-    `unsettled`: a sentence for each place that is not as it was before becalm. `elsewhere`: one for each device whose
-    interrupts are not back at the CPU where they arrived; `staying`: the number of others that only a restart brings
-    back, of which becalm had warned. `owner`: the user who had applied the settings; empty if there were none.
+    - `unsettled`: a sentence for each place that is not as it was before becalm
+    - `elsewhere`: a sentence for each device whose interrupts are not back at the CPU where they arrived
+    - `staying`: the number of further devices that only a restart brings back, of which becalm had warned
+    - `owner`: the user who had applied the settings; empty if there were none
     """
 
     places: tuple[RestoredPlace, ...] = ()
@@ -103,7 +105,7 @@ class Reset(Result, frozen=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """A place that the journal knows: its value before becalm, becalm's, and the present one.
+    """A place in the journal: its value before becalm, becalm's value, and the present one.
 
     `requested`: the value that becalm wrote, if the kernel stored another one.
     """
@@ -127,10 +129,13 @@ class BootFile(msgspec.Struct, frozen=True):
 class BootEntry(msgspec.Struct, frozen=True):
     """An entry for one boot (docs/how-to/reboot.md). `at`: Unix time, s; `limit_s`: seconds.
 
-    `armed`: the next start is with it. `running`: the machine runs with it now. `waiting`: the machine restarts by
-    itself `limit_s` after its start. `permanent`: every start is with it, as long as each goes well; `default_kernel`:
-    the kernel that starts by default, where that is another one than its `kernel`. Without `entry` it was removed and
-    is only still running. `damaged`: the record that cannot be understood; then nothing else is known.
+    - `armed`: whether the next start uses it
+    - `running`: whether the machine runs with it now
+    - `waiting`: whether the machine restarts by itself `limit_s` after its start
+    - `permanent`: whether every start uses it, as long as each goes well
+    - `default_kernel`: the kernel that starts by default, if it differs from the entry's `kernel`
+    - `entry`: empty if the entry was removed and is only still running
+    - `damaged`: the record that cannot be read; then nothing else is known
     """
 
     loader: str = ""
@@ -161,7 +166,7 @@ class BootEntry(msgspec.Struct, frozen=True):
 
 
 class LeftGroup(msgspec.Struct, frozen=True):
-    """A control group that a killed becalm left; `processes`: how many are still in it."""
+    """A control group that a killed becalm left; `processes`: the number of processes still in it."""
 
     path: str
     processes: int
@@ -170,11 +175,14 @@ class LeftGroup(msgspec.Struct, frozen=True):
 class Status(Result, frozen=True):
     """The settings that are applied, by whom and when; `title` is empty when nothing is applied.
 
-    `at`: Unix time, s. `standing`: the settings that stay until reset; else their becalm is running (`busy` says which)
-    or was killed. `this_boot` is False when the machine was restarted since. `note`: a sentence about settings that
-    were restored in the absence of the user. `boot`: an entry for one boot that is there; it outlives restarts.
-    `elsewhere`: a sentence for each interrupt that becalm has moved and that is not back at the CPU where it arrived.
-    `groups`: control groups of becalms that were killed.
+    - `at`: Unix time, s
+    - `standing`: whether the settings stay until reset; otherwise their becalm is running (`busy` names it) or was
+      killed
+    - `this_boot`: False when the machine was restarted since
+    - `note`: a sentence about settings that were restored in the absence of the user
+    - `boot`: an existing entry for one boot; it outlives restarts
+    - `elsewhere`: a sentence for each interrupt that becalm has moved and that is not back at the CPU where it arrived
+    - `groups`: control groups of killed becalms
     """
 
     title: str = ""
@@ -194,7 +202,7 @@ class Status(Result, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Return what is set, with the places."""
+        """Return the applied settings, with their places."""
         if not self.title:
             return "becalm has no settings on."
         places = ", ".join(f"{held.place} = {held.ours}" for held in self.places if not held.side_effect)

@@ -52,8 +52,8 @@ class Latency(msgspec.Struct, frozen=True):
 class SimulatedRun(msgspec.Struct, frozen=True):
     """A simulation. Times in ns; run, overhead and idle together are `cpus` times `end_ns`.
 
-    `finished`: all tasks ended by themselves. `fairness`: Jain's index of CPU time over weight, 1 is fair. `wait`: from
-    being able to run to running; `message_latency`: from being sent to being read.
+    `finished`: whether all tasks ended by themselves. `fairness`: Jain's index of CPU time over weight, 1 is fair.
+    `wait`: from being ready to run to running; `message_latency`: from being sent to being read.
     """
 
     seed: int
@@ -86,7 +86,7 @@ class SimulatedRun(msgspec.Struct, frozen=True):
 class Turns(msgspec.Struct, frozen=True):
     """The turns of the first simulation: CPU, task, start and end (ns) of each, in order of their ends.
 
-    `names`: of the tasks. `dropped`: the number of turns left out above the limit of stored ones.
+    `names`: the names of the tasks. `dropped`: the number of turns left out above the limit of stored ones.
     """
 
     names: tuple[str, ...]
@@ -102,8 +102,8 @@ class Turns(msgspec.Struct, frozen=True):
 
 
 class Simulation(Result, frozen=True):
-    """A simulation: host, program, settings, and each run. `until_ns`: when it was to end, if not with the last task.
-    `timeline`: where a picture or a trace was requested. `sentence`: the whole in words."""
+    """A simulation: host, program, settings, and each run. `until_ns`: its requested end, if not that of the last task.
+    `timeline`: the turns, if a picture or a trace was requested. `sentence`: the result in words."""
 
     host: str
     program: str
@@ -113,7 +113,7 @@ class Simulation(Result, frozen=True):
     timeline: Turns | None = None
     sentence: str = ""
     unmodelled: tuple[str, ...] = ()
-    """The options of the command line that change nothing in the model."""
+    """The options of the command line that have no effect in the model."""
 
     @property
     def not_modelled(self) -> str:
@@ -122,7 +122,7 @@ class Simulation(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """0; 130 when it was stopped before the requested end."""
+        """The exit code: 0, or 130 when it was stopped before the requested end."""
         reached = (run.finished or run.end_ns == self.until_ns for run in self.runs)
         return 0 if all(reached) else 130
 
@@ -133,7 +133,7 @@ class Simulation(Result, frozen=True):
 
     @property
     def spread(self) -> float | None:
-        """Coefficient of variation of the turnaround; None of one run."""
+        """Coefficient of variation of the turnaround; None for one run."""
         ends = [run.end_ns for run in self.runs]
         return statistics.stdev(ends) / statistics.fmean(ends) if len(ends) > 1 else None
 

@@ -1,4 +1,4 @@
-"""The result Calibration: costs of a simulated scheduler fitted to real runs, and how well they predict other runs."""
+"""The result Calibration: costs of a simulated scheduler fitted to real runs, and their accuracy for other runs."""
 
 from __future__ import annotations
 
@@ -30,13 +30,17 @@ class Costs(msgspec.Struct, frozen=True):
 
 COSTS = Costs.__struct_fields__
 USUAL = Costs(1000.0, 1000.0, 2000.0)
-"""The costs of the model when nothing is known."""
+"""The default costs of the model."""
 
 
 class Size(msgspec.Struct, frozen=True):
-    """Real and simulated runs with a number of groups, ns. `error_ns`: standard error of the real mean. `fitted`: the
-    costs were fitted to it, so that it is no prediction. `policy`: of the tasks; batch ones preempt nobody when they
-    wake, so that what a switch costs shows in the difference."""
+    """Real and simulated runs with a number of groups, ns.
+
+    - `error_ns`: the standard error of the real mean
+    - `fitted`: whether the costs were fitted to it, so that it is not a prediction
+    - `policy`: the policy of the tasks; batch tasks preempt nobody when they wake, so that the difference between the
+      policies shows the cost of a switch
+    """
 
     groups: int
     measured_ns: float
@@ -66,7 +70,7 @@ class Size(msgspec.Struct, frozen=True):
 
 class Bootstrapped(msgspec.Struct, frozen=True):
     """Predictions of groups as programs measured as a whole (Anderson 2013, ch. 3): by the time of one group, and by
-    `speed`, that of a group next to another over that alone. `times`: groups with the time, ns."""
+    `speed`, the speed of a group next to another over its speed alone. `times`: groups with the time, ns."""
 
     speed: float
     times: tuple[tuple[int, float], ...]
@@ -79,7 +83,7 @@ class Bootstrapped(msgspec.Struct, frozen=True):
 
 
 FAILED, DOUBTFUL = 0.25, 0.1
-"""The errors of fitted costs, as parts of the measured time, above which they are useless, and doubtful."""
+"""The errors of fitted costs, as parts of the measured time, above which the costs are useless, and doubtful."""
 
 DROWNED, NOISY = 0.3, 0.15
 """The relative standard errors of measured means from which a fit is impossible, and imprecise."""
@@ -88,9 +92,9 @@ DROWNED, NOISY = 0.3, 0.15
 class Calibration(msgspec.Struct, frozen=True):
     """Costs fitted to a host. `simulator`: the simulated host with these costs. `loops`: messages of each pair.
 
-    `r_squared`: of the line of real over simulated times, `adjusted` for its two coefficients; `possible`: what the
-    noise of the real means leaves. R² is near 1 for anything that grows with the groups, so judge by `worst`, the
-    largest residual of a prediction; None for three sizes and fewer.
+    `r_squared`: of the line of real over simulated times, `adjusted` for its two coefficients; `possible`: the largest
+    that the noise of the real means allows. R² is near 1 for anything that grows with the groups, so judge by `worst`,
+    the largest residual of a prediction; None for three sizes or fewer.
     """
 
     host: str
@@ -104,11 +108,11 @@ class Calibration(msgspec.Struct, frozen=True):
     """The numbers of groups with fewer than two runs at the end of the budget."""
     adjusted: float | None = None
     bootstrapped: Bootstrapped | None = None
-    """The predictions; None where one group was not run."""
+    """The predictions; None where one group was not measured."""
 
     @property
     def fitted(self) -> Sequence[Size]:
-        """The sizes that the costs were fitted to."""
+        """The sizes to which the costs were fitted."""
         return [size for size in self.sizes if size.fitted]
 
     @property
@@ -122,7 +126,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """0; 5 where the costs do not even explain the runs that they were fitted to."""
+        """The exit code: 0, or 5 where the costs do not even explain the runs to which they were fitted."""
         return 5 if self.outcome == "failed" else 0
 
     @property

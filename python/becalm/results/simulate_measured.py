@@ -1,5 +1,4 @@
-"""The result MeasuredPrograms: how long programs take alone, and next to each other; simulators play them as a "
-"whole."""
+"""The result MeasuredPrograms: the times of programs alone and their speeds in co-runs, as simulators use them."""
 
 from __future__ import annotations
 
@@ -13,11 +12,11 @@ from becalm.files.tables import toml_value
 from becalm.nouns.codec import plain_dict
 
 USUAL_BURST_NS = 1_000_000
-"""CPU time between two waits of a program whose waits were not counted."""
+"""The CPU time between two waits of a program whose waits were not counted."""
 
 
 def threads_for(busy: float) -> int:
-    """Return the fewest threads that keep this number of CPUs busy; 5 % more is start-up, or a timer's rounding."""
+    """Return the fewest threads that keep this number of CPUs busy; up to 5 % more counts as rounding."""
     return max(1, math.ceil(busy - 0.05))
 
 

@@ -35,12 +35,12 @@ class StoreHealth(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """Return 0 for a store that is whole, 1 for another one."""
+        """The exit code: 0 for a store that is whole, else 1."""
         return 0 if self.whole else 1
 
 
 class StoreBackup(Result, frozen=True):
-    """A copy of a store: where, and how many bytes it has."""
+    """A copy of a store: its place, and its size in bytes."""
 
     store: str
     copy: str
@@ -49,12 +49,16 @@ class StoreBackup(Result, frozen=True):
 
 
 class StoreRepair(Result, frozen=True):
-    """The rows that were saved of a damaged store.
+    """The rows that were saved from a damaged store.
 
-    `rows`, `damaged`: by table, rows in the new store, and rows that were found and are not as they were stored; those
-    of which nothing is left are in neither. `missing`: rows that the counts of its studies have and the new store has
-    not, by table. `described_anew`: studies whose description is lost; `pages`: pages that cannot be read; `health`: of
-    the new store.
+    - `rows`: the number of rows in the new store, by table
+    - `damaged`: the number of rows that were found but are not as they were stored, by table
+    - `missing`: the number of rows that the counts of its studies have and the new store lacks, by table
+    - `described_anew`: studies whose description is lost
+    - `pages`: pages that cannot be read
+    - `health`: the health of the new store
+
+    Rows of which nothing is left are neither in `rows` nor in `damaged`.
     """
 
     store: str

@@ -14,12 +14,14 @@ from becalm.nouns.result import Result
 class Rated(msgspec.Struct, frozen=True):
     """A program of a suite. Times in ns, one per good run: `times_ns` of one copy, `rate_times_ns` of all copies.
 
-    `delay`: how many times as long a run of all copies takes as one of a single copy. `failed`: runs that did not end
-    well, which do not count. `contaminated`: runs of one copy during which there was other load; then `cpu_ratio` is
-    the ratio from CPU time, which counts no waiting. Fields without a measurement are empty or None.
+    - `delay`: the time of a run of all copies over that of a single copy
+    - `failed`: the number of runs that did not end well, which do not count
+    - `contaminated`: the number of runs of one copy during which there was other load; if there are any, `cpu_ratio` is
+      the ratio from CPU time, which does not include waiting
+    - `metric`: the printed number that is rated in place of the time, empty for none; it has a `unit`, `values`, one
+      per good run, and their `median` and `reference`
 
-    `metric`: what the program prints that is rated in place of its time, empty for none: in `unit`, `values` one per
-    good run, `median` and `reference` of them.
+    Fields without a measurement are empty or None.
     """
 
     name: str
@@ -53,9 +55,9 @@ class Tuning(msgspec.Struct, frozen=True):
 
 
 class Ratings(Result, frozen=True):
-    """The result of a suite. `copies` None: rates were not measured. `standing`: settings applied before, and still.
+    """The result of a suite. `copies` None: rates were not measured. `standing`: settings that were applied before.
 
-    `emulated`: why times are not those of a real processor; empty where they are.
+    `emulated`: the reason why times are not those of a real processor; empty where they are.
     """
 
     KIND = "suite"
@@ -72,15 +74,15 @@ class Ratings(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """4 when a run did not end well (docs/reference/exit-codes.md)."""
+        """The exit code: 4 when a run did not end well, else 0 (docs/reference/exit-codes.md)."""
         return 4 if self.failed else 0
 
     @property
     def by_metric(self) -> bool:
-        """Whether a program is rated by what it prints."""
+        """Whether a program is rated by a printed number."""
         return any(program.metric for tuning in self.tunings for program in tuning.programs)
 
     @property
     def failed(self) -> int:
-        """Runs that did not end well."""
+        """The number of runs that did not end well."""
         return sum(program.failed for tuning in self.tunings for program in tuning.programs)

@@ -13,9 +13,9 @@ from becalm.nouns.result import Result
 
 
 class Machine(msgspec.Struct, frozen=True):
-    """The measurements of one machine. `times_ns`: work to an array of wall times, shape (loops, runs); `wait_share`:
-    of the time of all runs, spent waiting for a CPU; None where unknown. `emulated`: why its times are not those of a
-    real processor; empty where they are."""
+    """The measurements of one machine. `times_ns`: by work, wall times of shape (loops, runs); `wait_share`: the share
+    of the time of all runs spent waiting for a CPU; None where unknown. `emulated`: the reason why its times are not
+    those of a real processor; empty where they are."""
 
     host: str
     kind: str
@@ -26,9 +26,12 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 class SurveyRow(msgspec.Struct, frozen=True):
-    """A machine at one piece of work. `slower`: against its peers' centre, a fraction; `noisier`: spread over their
-    centre, a factor. The intervals of machines that are not named hold for this machine only. `slower_q`, `noisier_q`:
-    adjusted p values; None where there are too few peers."""
+    """A machine at one piece of work.
+
+    - `slower`: the difference from its peers' centre, a fraction; `noisier`: its spread over their centre, a factor;
+      the interval of a machine that is not named holds for this machine only
+    - `slower_q`, `noisier_q`: adjusted p values; None where there are too few peers
+    """
 
     host: str
     kind: str
@@ -56,8 +59,8 @@ class Outlier(msgspec.Struct, frozen=True):
 
 
 class PeerGroup(msgspec.Struct, frozen=True):
-    """Machines of one processor at one piece of work. `between`: standard deviation by nature from machine to machine,
-    of the logarithms; None for too few machines to tell."""
+    """Machines of one processor at one piece of work. `between`: the standard deviation of logarithms by which machines
+    differ by nature; None for too few machines."""
 
     kind: str
     work: str
@@ -68,8 +71,12 @@ class PeerGroup(msgspec.Struct, frozen=True):
 
 
 class SurveyResult(Result, frozen=True):
-    """The conclusion of a survey. `rate`: false discovery rate; `at_least`: smaller slowdowns are not
-    reported; `lost`: host to why it returned no result; `interrupted`: one of them because the person ended the survey.
+    """The conclusion of a survey.
+
+    - `rate`: the false discovery rate
+    - `at_least`: smaller slowdowns are not reported
+    - `lost`: by host, the reason why it returned no result
+    - `interrupted`: whether one of them was lost because the user ended the survey
     """
 
     KIND = "survey"
@@ -88,6 +95,6 @@ class SurveyResult(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """130: interrupted before a machine had its turn or was measured long enough; 3: one returned no result; 1: one
-        is an outlier; else 0 (docs/reference/exit-codes.md)."""
+        """The exit code: 130 interrupted before a machine had its turn or was measured long enough, 3 one returned no
+        result, 1 one is an outlier, else 0 (docs/reference/exit-codes.md)."""
         return 130 if self.interrupted else 3 if self.lost else 1 if self.named else 0

@@ -1,8 +1,8 @@
 """The conclusion of a tune study: values only, with one JSON form (docs/reference/json.md).
 
 `becalm.analysis.tune_confirmation` computes them from the fresh, interleaved runs that confirm a choice,
-`becalm.report.tune` words and draws them. Spreads are fractions of the mean (0.01 = 1 %); ratios of spreads are
-baseline over tuned where not said otherwise, so that 3 means a third of the variation.
+`becalm.report.tune` words and draws them. Spreads are fractions of the mean (0.01 = 1 %); unless stated otherwise,
+ratios of spreads are baseline over tuned, so that 3 means a third of the variation.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ from becalm.results.design_fit import DesignFit
 from becalm.results.export_settings import ProductionPlan
 
 QUANTILES = (0.0, 0.05, 0.25, 0.5, 0.75, 0.95, 1.0)
-"""The quantiles of the single runs that an Arm keeps for its picture."""
+"""The quantiles of single runs in an Arm, for its picture."""
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """A step of the search: the settings, the number of runs, and whether the search retained the settings. `spread`:
-    of those runs, a noisy number, never the result. None for a failed trial. `ended_ns`: how long a run of it took
-    until it was ended early because it was slow; None where none was.
+    """A step of the search: the settings, the number of runs, and whether the search retained the settings.
+
+    `spread`: the spread of those runs, a noisy number, never the result; None for a failed trial. `ended_ns`: the time
+    after which a run was ended early because it was slow; None where none was.
     """
 
     number: int
@@ -48,11 +49,14 @@ class Trial(msgspec.Struct, frozen=True):
 class Arm(msgspec.Struct, frozen=True):
     """A set of settings on fresh runs of one program.
 
-    `spread`: of a typical loop (runs in a row; geometric mean over loops), so that ratios of arms are ratios of these.
-    `overall`: of all runs of the arm, over the whole time, drift included. `loops`: spread of each loop. `deviations`:
-    the QUANTILES quantiles of single runs about the mean of their loop, fractions of it. Infinite where every run
-    failed. `metric`: mean of what the program prints, in its unit, where that is measured; spreads are then of it.
-    `throughput`: what the program gets done in a second of mean time, where that is known.
+    - `spread`: of a typical loop (runs in a row; geometric mean over loops), so that ratios of arms are ratios of these
+    - `overall`: the spread of all runs of the arm, over the whole time, drift included
+    - `loops`: the spread of each loop
+    - `deviations`: the QUANTILES quantiles of single runs about the mean of their loop, as fractions of the mean
+    - `metric`: the mean of the metric, in its unit, if one is measured; spreads are then those of the metric
+    - `throughput`: the work of the program per second of mean time, if known
+
+    Spreads are infinite where every run failed.
     """
 
     name: str
@@ -72,13 +76,17 @@ class Arm(msgspec.Struct, frozen=True):
 class ArmComparison(msgspec.Struct, frozen=True):
     """An arm against the baseline, for one program.
 
-    `ratio`: spread of the baseline over spread of the arm, with its interval from the paired loops; `loops`: their
-    number. `p_value`: of no difference in spread, from the same loops. `detectable`: the true ratio that as many loops
-    would have shown with probability 0.8. `loops_needed`: loops for a true ratio as large as the one seen; None where
-    that is not known. `f`, `f_df`, `f_p`, `levene_p`, `brown_forsythe_p`: the textbook tests on all runs (F: larger
-    over smaller variance of wall time over mean). `shift`: change of the mean time, a fraction, positive is slower,
-    with interval; `welch_p` and `student_p` for it. `deviation`: where the mean time was made small, the standard
-    deviation of the baseline over that of the arm, with its interval; None else.
+    - `ratio`: the spread of the baseline over the spread of the arm, with its interval from the paired loops
+    - `loops`: the number of paired loops
+    - `p_value`: for no difference in spread, from the same loops
+    - `detectable`: the true ratio that as many loops would have shown with probability 0.8
+    - `loops_needed`: the loops for a true ratio as large as the observed one; None where unknown
+    - `f`, `f_df`, `f_p`, `levene_p`, `brown_forsythe_p`: the textbook tests on all runs (F: the larger over the smaller
+      variance of wall time over mean)
+    - `shift`: the change of the mean time, a fraction, positive is slower, with its interval; `welch_p`, `student_p`:
+      its p values
+    - `deviation`: where the mean time was minimised, the standard deviation of the baseline over that of the arm, with
+      its interval; otherwise None
     """
 
     arm: str
@@ -103,9 +111,10 @@ class ArmComparison(msgspec.Struct, frozen=True):
 class AblationEffect(msgspec.Struct, frozen=True):
     """The effect of leaving out one chosen knob, or several as one (joined by AND), for one program.
 
-    `ratio`: spread without it over spread with it (above 1: it helps). `cost`: change of the mean time that it
-    causes, a fraction, positive is slower. `droppable`: the data show that this program's spread without it is larger
-    by less than the margin. `loops_needed`: loops that would probably decide; None where that is not known.
+    - `ratio`: the spread without it over the spread with it (above 1: it helps)
+    - `cost`: the change of the mean time that it causes, a fraction, positive is slower
+    - `droppable`: whether the data show that the program's spread without it is larger by less than the margin
+    - `loops_needed`: the loops that would probably decide; None where unknown
     """
 
     knob: str
@@ -134,11 +143,13 @@ class Transfer(msgspec.Struct, frozen=True):
 class TuneVerdict(Result, frozen=True):
     """The verdict of a tune study.
 
-    `settings`: the recommended ones. These are the chosen ones, or those without the expendable ones after a
-    confirmation, or none if the chosen ones are not shown to help. `droppable`: knobs that may be left out one by one,
-    for every program; leaving out several at once is a guess until the arm RECOMMENDED was measured. `margin`: a loss
-    of spread smaller than this share does not matter. `production`: what the recommended settings are written to on the
-    host, with what was there before; None where the host is no machine.
+    - `settings`: the recommended ones: the chosen ones, or those without the expendable ones after a confirmation, or
+      none if the chosen ones are not shown to help
+    - `droppable`: knobs that may be left out one by one, for every program; leaving out several at once is a guess
+      until the arm RECOMMENDED was measured
+    - `margin`: the share of spread below which a loss does not matter
+    - `production`: the places in which the recommended settings are written on the host, with the values before; None
+      for a host that is not a machine
     """
 
     kind: str
@@ -179,12 +190,12 @@ class TuneVerdict(Result, frozen=True):
 
 
 def settings_of(verdict: TuneVerdict) -> Settings:
-    """Return the recommended settings as a value that a host takes."""
+    """Return the recommended settings as a value for hosts."""
     return Settings.of(verdict.settings)
 
 
 def from_json(value: Mapping[str, Any]) -> TuneVerdict:
-    """Read back what `TuneVerdict.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
+    """Return the verdict that `TuneVerdict.to_json` wrote. Raises KeyError, TypeError or ValueError."""
 
     def number(value: float | None, missing: float) -> float:
         return missing if value is None else value

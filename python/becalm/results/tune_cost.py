@@ -1,4 +1,4 @@
-"""The result TuneCost: what a search for settings will take, told before it starts."""
+"""The result TuneCost: the expected cost of a search for settings, reported before it starts."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ class BudgetWorth(msgspec.Struct, frozen=True):
 
 
 class TuneCost(Result, frozen=True):
-    """The expected cost of a study. `search_runs`, `confirm_runs`: of each program, about; None: the method decides.
-    Undecided settings need more runs to confirm.
+    """The expected cost of a study. Undecided settings need more runs to confirm.
 
-    `run_ns`: one run of all programs. `duration_ns`: of the whole study, None where that is not known; `budget_ns`: its
-    limit, which is kept where a run takes at most `longest_ns`. `noise`: standard deviation of single runs, a share of
-    their mean, from `pilots` runs; NaN where it is not known. `smallest`: the smallest effect that the confirmation
-    would see with a probability of 80 %: the saved share of a time, or the factor by which a spread falls. `factors`:
-    names of what is varied; for a search for little variation `count`.
+    - `search_runs`, `confirm_runs`: the approximate numbers of runs of each program; None: the method decides
+    - `run_ns`: the time of one run of all programs
+    - `duration_ns`: the time of the whole study, None where unknown
+    - `budget_ns`: its limit, which is kept if a run takes at most `longest_ns`
+    - `noise`: the standard deviation of single runs, a share of their mean, from `pilots` runs; NaN where unknown
+    - `smallest`: the smallest effect that the confirmation would see with a probability of 80 %: the saved share of a
+      time, or the factor by which a spread falls
+    - `factors`: the names of the varied factors; in a search for little variation, their `count`
     """
 
     KIND = "tune cost"
@@ -48,5 +50,5 @@ class TuneCost(Result, frozen=True):
     longest_ns: int | None = None
     sentence: str = ""
     buys: tuple[BudgetWorth, ...] = ()
-    """The effects that usual budgets would show, of runs of 1 s where their length is not known; none without search.
+    """The effects that usual budgets would show, with runs of 1 s where their length is unknown; none without search.
     """

@@ -22,10 +22,15 @@ def factors(of: Mapping[str, str]) -> str:
 class ConfigurationResult(msgspec.Struct, frozen=True):
     """The result of one configuration: the level of each factor, and its values on the units, in their own unit.
 
-    `mean`: geometric, over units. `spread`: standard deviation from unit to unit, a fraction, moderated by that of the
-    others; NaN below two units. `promise`: what a further unit gives or betters with the probability of the choice;
-    NaN below two units. `worst`: of the units it was measured on. `failed`: units on which it gave no value.
-    `steady`: whether its units differ by no more than the limit. `rival`: whether it may be as good as the chosen one.
+    - `mean`: the geometric mean over units
+    - `spread`: the standard deviation from unit to unit, a fraction, moderated by those of the others; NaN below two
+      units
+    - `promise`: the value that a further unit reaches or betters with the probability of the choice; NaN below two
+      units
+    - `worst`: the worst of its values
+    - `failed`: units on which it has no value
+    - `steady`: whether its units differ by no more than the limit
+    - `rival`: whether it may be as good as the chosen one
     """
 
     factors: Mapping[str, str]
@@ -54,11 +59,14 @@ class NextMeasurement(msgspec.Struct, frozen=True):
 class ConfigurationChoice(Result, frozen=True):
     """A choice among configurations that were measured on several units: machines, days or sessions.
 
-    `unit`: what a unit is called; `units`: all of them. `value`: what was measured, in `value_unit` where that is
-    known, `better` which of it. `probability`: of the promise for a further unit. `limit`: the spread up to which a
-    configuration is steady. `chosen`: None where none was measured on two units without a failure. `configurations`:
-    best mean first. `next`: the next measurements, empty if the rule needs none. `studies`: the numbers of the studies
-    that were measured for it.
+    - `unit`: the word for a unit; `units`: all of them
+    - `value`: the measured quantity, in `value_unit` where known; `better`: the direction in which it improves
+    - `probability`: of the promise for a further unit
+    - `limit`: the spread up to which a configuration is steady
+    - `chosen`: None where no configuration was measured on two units without a failure
+    - `configurations`: the best mean first
+    - `next`: the next measurements, empty if the rule needs none
+    - `studies`: the numbers of the studies that were measured for it
     """
 
     KIND = "configuration choice"
@@ -79,5 +87,5 @@ class ConfigurationChoice(Result, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """0: a configuration was chosen; 5: none could be (docs/reference/exit-codes.md)."""
+        """The exit code: 0 a configuration was chosen, 5 none could be (docs/reference/exit-codes.md)."""
         return 0 if self.chosen is not None else 5

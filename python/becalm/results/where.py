@@ -8,7 +8,7 @@ import msgspec
 
 
 class Source(StrEnum):
-    """The profiler: perf samples where a program is, callgrind counts the instructions it executes."""
+    """The profiler: perf samples the place of a program, callgrind counts the instructions that it executes."""
 
     SAMPLES = "perf"
     COUNTS = "callgrind"
@@ -25,9 +25,10 @@ class Presence(StrEnum):
 class FunctionDifference(msgspec.Struct, frozen=True):
     """The difference in the cost of one function, without the functions that it calls.
 
-    `name`: the symbol; `code`: the file name of the program or library. `old`, `new`: means of a run, in seconds of CPU
-    time or instructions. `share`, `low`, `high`: new - old as a fraction of the old program's whole, with its interval.
-    `named`: whether the difference is shown.
+    - `name`: the symbol; `code`: the file name of the program or library
+    - `old`, `new`: means of a run, in seconds of CPU time or instructions
+    - `share`, `low`, `high`: new - old as a fraction of the old program's total, with its interval
+    - `named`: whether the difference is shown
     """
 
     name: str
@@ -44,9 +45,11 @@ class FunctionDifference(msgspec.Struct, frozen=True):
 class Where(msgspec.Struct, frozen=True):
     """The functions in which two programs differ.
 
-    `old`, `new`: the names of the programs; `totals`: what each takes in all. `runs`: of each program. `functions`:
-    those that were named, then the largest others, at most ten. `others`: how many more there are, and the sum of their
-    shares. `rate`: the expected share of false positives among the named functions (0 for exact counts).
+    - `old`, `new`: the names of the programs; `totals`: the total cost of each
+    - `runs`: the number of runs of each program
+    - `functions`: the named ones, then the largest others, at most ten
+    - `others`: the number of further ones, and the sum of their shares
+    - `rate`: the expected share of false positives among the named functions (0 for exact counts)
     """
 
     source: Source
