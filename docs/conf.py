@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+import json
 import sys
 from pathlib import Path
 
@@ -15,6 +16,7 @@ sys.path[:0] = [str(ROOT / "python"), str(ROOT / "tools")]
 import reference  # noqa: E402
 
 from becalm._version import VERSION  # noqa: E402
+from becalm.report.json_schema import json_schema, kinds_with_schema  # noqa: E402
 
 project = "becalm"
 copyright = "the becalm authors"
@@ -96,8 +98,18 @@ def put_back(app: Sphinx, what: str, name: str, obj: object, options: object, li
         lines[:] = written.pop(name)
 
 
+def write_schemas(app: Sphinx, exception: Exception | None) -> None:
+    """Write the JSON Schema of each kind of result to schema/KIND.json."""
+    folder = Path(app.outdir) / "schema"
+    folder.mkdir(exist_ok=True)
+    for kind in kinds_with_schema():
+        text = json.dumps(json_schema(kind), indent=1)
+        (folder / f"{kind.replace(' ', '-')}.json").write_text(text + "\n", encoding="utf-8")
+
+
 def setup(app: Sphinx) -> None:
     """Make the directives known."""
+    app.connect("build-finished", write_schemas)
     # Napoleon's has 500.
     app.connect("autodoc-process-docstring", keep, priority=400)
     app.connect("autodoc-process-docstring", put_back, priority=600)

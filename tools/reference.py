@@ -12,6 +12,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from textwrap import fill
 from typing import Any
 
 import check_templates
@@ -30,6 +31,7 @@ from becalm.placement import Method
 from becalm.profiles import SHIPPED, Profile
 from becalm.profiles import load as load_profile
 from becalm.report.formats import FOREIGN, FORMATS
+from becalm.report.json_schema import kinds_with_schema
 from becalm.wording.findings import TABLE as FINDINGS
 
 Row = Mapping[str, Any]
@@ -203,6 +205,11 @@ def profiles() -> str:
     return table(("name", "what it is", "settings"), cells)
 
 
+def schemas() -> str:
+    """Return the kinds of results that have a JSON Schema."""
+    return fill(", ".join(code(kind.replace(" ", "\0")) for kind in kinds_with_schema()), 120).replace("\0", " ") + "\n"
+
+
 def settings_text(profile: Profile) -> list[str]:
     """Return the settings of a profile in the form of --set."""
     return [f"{name}={value}" for name, value in profile.settings.values]
@@ -230,6 +237,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "findings": findings,
     "exit-codes": exit_codes,
     "profiles": profiles,
+    "schemas": schemas,
     "commands": commands,
     "action-inputs": check_templates.action_inputs,
     "action-outputs": check_templates.action_outputs,

@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from becalm.nouns.workload import Workload as Workload
     from becalm.profiles import Profile as Profile
     from becalm.profiles import known_profiles as known_profiles
+    from becalm.report.json_schema import json_schema as json_schema
     from becalm.results.bisect import BisectResult as BisectResult
     from becalm.results.check import CheckResult as CheckResult
     from becalm.results.clock import ClockComparison as ClockComparison
@@ -145,6 +146,7 @@ _VALUES = {
     "becalm.hosts.aliases": "NamedMachine",
     "becalm.hosts.guest.kernel": "Kernel",
     "becalm.hosts.protocol": "Access Host",
+    "becalm.report.json_schema": "json_schema",
     "becalm.results.bisect": "BisectResult",
     "becalm.results.simulate_calibration": "Calibration",
     "becalm.results.corun": "CoRunProfile",

@@ -25,8 +25,8 @@ from becalm.load.others import Others
 from becalm.load.record import LOAD_COLUMNS, Load, Series
 from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
-from becalm.load.waterfall import Waterfall, waterfall
-from becalm.nouns.codec import Json, plain_dict
+from becalm.load.waterfall import Bar, Waterfall, waterfall
+from becalm.nouns.codec import Json
 from becalm.nouns.result import Result
 from becalm.nouns.run import Outcome, Run
 
@@ -71,6 +71,8 @@ class Watched(Result, frozen=True):
     """
 
     KIND = "watch"
+    DERIVED = ("delay_factor", "bars")
+    OBJECTS = ("run", "load")
 
     study: int | None
     host: str
@@ -107,14 +109,10 @@ class Watched(Result, frozen=True):
         """The exit code: 130 interrupted, 4 the program did not end well, else 0 (docs/reference/exit-codes.md)."""
         return 0 if self.run.outcome == Outcome.OK else 130 if self.run.outcome == Outcome.ABORTED else 4
 
-    def derived(self) -> dict[str, Any]:
-        """Return the run and its load by names, and the values derived from the fields."""
-        return {
-            "run": self.run._asdict(),
-            "load": None if self.load is None else self.load._asdict(),
-            "delay_factor": self.delay_factor,
-            "bars": [] if self.waterfall is None else list(map(plain_dict, self.waterfall.bars)),
-        }
+    @property
+    def bars(self) -> tuple[Bar, ...]:
+        """The bars of the waterfall."""
+        return () if self.waterfall is None else self.waterfall.bars
 
 
 def watched(

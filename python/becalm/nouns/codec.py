@@ -49,9 +49,14 @@ def finite(value: Any) -> Any:
     return value
 
 
+def plain(value: Any) -> Json:
+    """Return a value in types that JSON has: fields of frozen values by name."""
+    return msgspec.to_builtins(value, enc_hook=_plain, str_keys=True)
+
+
 def plain_dict(value: Any) -> dict[str, Any]:
     """Return the fields of a frozen value by name, with the values within it as dicts, too."""
-    result: dict[str, Any] = msgspec.to_builtins(value, enc_hook=_plain, str_keys=True)
+    result: dict[str, Any] = plain(value)
     return result
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite, plain_dict
+from becalm.nouns.codec import finite, plain, plain_dict
 
 LINE = 100
 """The number of characters of the sentence in the `repr`."""
@@ -23,15 +23,19 @@ class Result(msgspec.Struct, frozen=True):
     KIND: ClassVar[str] = ""
     """The kind that the JSON form names; empty where a field names it."""
 
+    DERIVED: ClassVar[tuple[str, ...]] = ()
+    """Properties that are members of the JSON form."""
+
+    OBJECTS: ClassVar[tuple[str, ...]] = ()
+    """Fields with a named tuple (or None) that the JSON form has as an object."""
+
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md); infinite numbers and NaN become null."""
         head = {"becalm": VERSION, "schema": SCHEMA} | ({"kind": self.KIND} if self.KIND else {})
-        result: dict[str, Any] = finite({**head, **plain_dict(self), **self.derived()})
+        objects = {name: tuples and tuples._asdict() for name in self.OBJECTS for tuples in (getattr(self, name),)}
+        derived = {name: plain(getattr(self, name)) for name in self.DERIVED}
+        result: dict[str, Any] = finite({**head, **plain_dict(self), **objects, **derived})
         return result
-
-    def derived(self) -> dict[str, Any]:
-        """Return the members of the JSON form that are computed from the fields."""
-        return {}
 
     def __str__(self) -> str:
         return str(getattr(self, "sentence", ""))

@@ -10,8 +10,6 @@ from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.result import Result
 
 
@@ -146,6 +144,8 @@ class ClockReport(Result, frozen=True):
     `emulated`: why times are not those of a real processor; empty where they are.
     """
 
+    KIND = "clock"
+
     sentence: str
     trust: Mapping[str, Any]
     doubts: tuple[str, ...]
@@ -165,21 +165,11 @@ class ClockReport(Result, frozen=True):
         return 0 if self.check is None else self.check.exit_code
 
     def to_json(self) -> dict[str, Any]:
-        """Return the documented JSON form (docs/reference/json.md)."""
-        cells = [{**plain_dict(cell), "reference": [list(pair) for pair in cell.reference]} for cell in self.cells]
-        value = {
-            "sentence": self.sentence,
-            "trust": dict(self.trust),
-            "doubts": list(self.doubts),
-            "cells": cells,
-            "absences": [plain_dict(absence) for absence in self.absences],
-            "check": None if self.check is None else {**plain_dict(self.check), "exit_code": self.check.exit_code},
-            "interrupted": self.interrupted,
-            "resumed": self.resumed,
-            "host": self.host,
-            "emulated": self.emulated,
-        }
-        return {"becalm": VERSION, "schema": SCHEMA, "kind": "clock", **finite(value)}
+        """Return the documented, versioned form (docs/reference/json.md), with the exit code of the check."""
+        value = super().to_json()
+        if self.check is not None:
+            value["check"]["exit_code"] = self.check.exit_code
+        return value
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ClockReport:
@@ -225,6 +215,8 @@ class FoundPair(msgspec.Struct, frozen=True):
 class ClockComparison(Result, frozen=True):
     """The comparison of two evaluations: of two machines, or of one machine at two times."""
 
+    KIND = "clock comparison"
+
     sentence: str
     names: tuple[str, str]
     trusts: tuple[Mapping[str, Any], Mapping[str, Any]]
@@ -233,11 +225,7 @@ class ClockComparison(Result, frozen=True):
     exit_code = 0
 
     def to_json(self) -> dict[str, Any]:
-        """Return the documented JSON form (docs/reference/json.md)."""
-        value = {
-            "sentence": self.sentence,
-            "names": list(self.names),
-            "trusts": [dict(trust) for trust in self.trusts],
-            "pairs": [{**plain_dict(pair), "ratio": pair.ratio} for pair in self.pairs],
-        }
-        return {"becalm": VERSION, "schema": SCHEMA, "kind": "clock comparison", **finite(value)}
+        """Return the documented, versioned form (docs/reference/json.md), with the ratio of each pair."""
+        value = super().to_json()
+        pairs = zip(value["pairs"], self.pairs, strict=True)
+        return {**value, "pairs": [{**pair, "ratio": found.ratio} for pair, found in pairs]}

@@ -250,6 +250,8 @@ class Verdict(Result, frozen=True):
     - `where`: the functions in which the difference lies
     """
 
+    DERIVED = ("passed",)
+
     kind: str
     study: int | None
     host: str
@@ -286,10 +288,6 @@ class Verdict(Result, frozen=True):
         """The exit code: 4 a program failed, 1 a limit is exceeded, 5 undecided, else 0
         (docs/reference/exit-codes.md)."""
         return 4 if self.stopped is Stopped.FAILED else gate_code(self.gate, self.undecided)
-
-    def derived(self) -> dict[str, Any]:
-        """Return the members of the JSON form that are computed from the fields."""
-        return {"passed": self.passed}
 
 
 def gate_code(gate: Gate | None, undecided: str) -> int:

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
-from becalm.nouns.codec import plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import Better
 from becalm.nouns.result import Result
@@ -132,6 +131,7 @@ class StoredComparison(Result, frozen=True):
     """
 
     KIND = "stored comparison"
+    DERIVED = ("geometric_means", "half_width")
 
     old: tuple[str, ...]
     new: tuple[str, ...]
@@ -181,7 +181,3 @@ class StoredComparison(Result, frozen=True):
     def exit_code(self) -> int:
         """The exit code: 1 a limit is exceeded, 5 undecided, else 0 (docs/reference/exit-codes.md)."""
         return gate_code(self.gate, self.undecided)
-
-    def derived(self) -> dict[str, Any]:
-        """Return the members of the JSON form that are computed from the fields."""
-        return {"geometric_means": list(map(plain_dict, self.geometric_means)), "half_width": self.half_width}

@@ -16,7 +16,9 @@ from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.result import Result
 
-EMPTY = Line("")
+
+def _empty() -> Line:
+    return Line("")
 
 
 class Where(StrEnum):
@@ -44,16 +46,16 @@ class SettingPlace(msgspec.Struct, frozen=True):
     path: Line
     after: Line
     before: Line | None = None
-    why: Line = EMPTY
-    costs: Line = EMPTY
+    why: Line = msgspec.field(default_factory=_empty)
+    costs: Line = msgspec.field(default_factory=_empty)
 
 
 class ProductionPlan(msgspec.Struct, frozen=True):
     """The places in which settings are written on one machine, in the order of applying them. `left`: settings that no
     file can hold, with what to do instead."""
 
-    host: Line = EMPTY
-    kernel: Line = EMPTY
+    host: Line = msgspec.field(default_factory=_empty)
+    kernel: Line = msgspec.field(default_factory=_empty)
     places: tuple[SettingPlace, ...] = ()
     left: tuple[Excluded, ...] = ()
 
@@ -70,10 +72,10 @@ class Origin(msgspec.Struct, frozen=True):
     name: Line
     title: Line
     measured: tuple[Line, ...] = ()
-    host: Line = EMPTY
-    kernel: Line = EMPTY
-    found_on: Line = EMPTY
-    date: Line = EMPTY
+    host: Line = msgspec.field(default_factory=_empty)
+    kernel: Line = msgspec.field(default_factory=_empty)
+    found_on: Line = msgspec.field(default_factory=_empty)
+    date: Line = msgspec.field(default_factory=_empty)
 
 
 class ProductionFile(msgspec.Struct, frozen=True):

@@ -67,6 +67,7 @@ class LayoutComparison(Result, frozen=True):
     """
 
     KIND = "layouts"
+    DERIVED = ("pairs", "passed")
 
     study: int | None
     host: str
@@ -111,10 +112,6 @@ class LayoutComparison(Result, frozen=True):
         """The exit code: 4 a program failed, 1 a limit is exceeded, 5 undecided, else 0
         (docs/reference/exit-codes.md)."""
         return 4 if self.stopped is Stopped.FAILED else gate_code(self.gate, self.undecided)
-
-    def derived(self) -> dict[str, Any]:
-        """Return the members of the JSON form that are computed from the fields."""
-        return {"pairs": self.pairs, "passed": self.passed}
 
 
 def from_json(value: Mapping[str, Any]) -> LayoutComparison:

@@ -59,7 +59,7 @@ class Published(Result, frozen=True):
     measuring: tuple[int, ...] = ()
     sentence: str = ""
 
-    def derived(self) -> dict[str, Any]:
-        """Return the studies without their stamps."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented form, with studies without their stamps."""
         studies = [{key: value for key, value in plain_dict(study).items() if key != "stamp"} for study in self.studies]
-        return {"studies": studies}
+        return {**super().to_json(), "studies": studies}

@@ -12,10 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import decode, fields_of, finite, plain_dict
+from becalm.nouns.codec import decode, fields_of
 from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.finding import Finding, Interval
@@ -179,14 +177,6 @@ class TuneVerdict(Result, frozen=True):
     production: ProductionPlan | None = None
     sentence: str = ""
     metric: Metric | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md)."""
-        own = plain_dict(replace(self, fit=None))
-        fit = None if self.fit is None else self.fit.to_json()
-        cleaned = finite({"becalm": VERSION, "schema": SCHEMA, **own, "fit": fit})
-        assert isinstance(cleaned, dict)
-        return cleaned
 
 
 def settings_of(verdict: TuneVerdict) -> Settings:

@@ -3,6 +3,7 @@
 import json
 
 import click
+import jsonschema
 import pytest
 from click.testing import CliRunner
 from tests.support.pages import undrawn  # noqa: F401
@@ -15,6 +16,7 @@ from becalm.cli.main import becalm as group
 from becalm.cli.output import NAMES
 from becalm.errors import UsageError
 from becalm.load.simulated import Sensitivity
+from becalm.report.json_schema import kinds_with_schema
 from becalm.store import Store
 
 SIM = ("--host", "sim:drift")
@@ -159,6 +161,8 @@ def check_json(verb):
     assert value["schema"] == SCHEMA
     assert value["becalm"]
     assert value["kind"]
+    if value["kind"] in kinds_with_schema():
+        jsonschema.validate(value, becalm.json_schema(value["kind"]))
 
 
 @pytest.mark.parametrize("verb", in_memory(REPORTS))
