@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from becalm.nouns.options.measuring import ComparedPrograms as ComparedPrograms
     from becalm.nouns.options.measuring import CompareOptions as CompareOptions
     from becalm.nouns.options.measuring import RunOptions as RunOptions
+    from becalm.nouns.options.place import PlaceOptions as PlaceOptions
     from becalm.nouns.options.record import HistoryPlaceOptions as HistoryPlaceOptions
     from becalm.nouns.options.record import RangeOptions as RangeOptions
     from becalm.nouns.options.record import RecordOptions as RecordOptions
@@ -176,6 +177,7 @@ _VALUES = {
     "becalm.nouns.options.load_experiment": "LoadExperimentOptions",
     "becalm.nouns.options.mcp": "McpOptions",
     "becalm.nouns.options.measuring": "CompareOptions ComparedPrograms RunOptions",
+    "becalm.nouns.options.place": "PlaceOptions",
     "becalm.nouns.options.record": "HistoryPlaceOptions RangeOptions RecordOptions",
     "becalm.results.publish": "Published PublishedStudy",
     "becalm.results.record_commits": "RecordedCommit RecordedCommits",

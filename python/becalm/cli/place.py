@@ -41,20 +41,11 @@ class Placing(click.Command):
     metavar="FILE.toml",
     help="Programs, each with its counts when run alone.  [default: nine published ones]",
 )
-@click.option("--chips", default="4/4", show_default=True, help="Cores of each chip; 2x2/2x2: cores with two threads.")
 @click.option(
     "--method", "methods", multiple=True, metavar="NAME", help="Only this method (repeatable).  [default: all]"
 )
+@options.of(becalm.PlaceOptions, without=("method",), chips="4/4")
 @click.option("--drain", is_flag=True, help="Do not restart programs that end.")
-@click.option("--objective", default="degradation", show_default=True, help="Average to minimise; or slowdown.")
-@click.option("--seed", default=0, show_default=True, help="Seed of random methods.")
-@click.option(
-    "--budget",
-    default="10s",
-    show_default=True,
-    type=options.CheckedText("budget", duration_ns),
-    help="Time budget per method.",
-)
 @click.option("--weights", metavar="FOLDER", help="Weights written by `becalm place train --save`.")
 @output.as_json
 @output.markdown
@@ -98,17 +89,7 @@ COMMANDS: dict[str, click.Command] = {"simulate": command_simulate_placement, "t
 
 @click.command("place", cls=Placing)
 @click.argument("reference", metavar="[PROFILE]", default="last")
-@click.option("--method", default="optimal", show_default=True, metavar="NAME", help="Placement algorithm.")
-@click.option("--chips", help="Cores of each chip: 4/4.  [default: those of the profile]")
-@click.option("--objective", default="degradation", show_default=True, help="Average to minimise; or slowdown.")
-@click.option("--seed", default=0, show_default=True, help="Seed of random methods.")
-@click.option(
-    "--budget",
-    default="10s",
-    show_default=True,
-    type=options.CheckedText("budget", duration_ns),
-    help="Time budget of the search.",
-)
+@options.of(becalm.PlaceOptions)
 @click.option("--explain", is_flag=True, help="Explain the placement in words.")
 @click.option("--export", metavar="FORM", help="Print the placement for taskset, systemd or kubernetes.")
 @click.option("--apply", "apply", is_flag=True, help="Apply the placement to running processes, until `becalm reset`.")

@@ -107,6 +107,11 @@ class Chip(msgspec.Struct, frozen=True):
         return self.cores * self.threads
 
 
+def chips_of(sizes: Sequence[tuple[int, int]]) -> tuple[Chip, ...]:
+    """Return the chips of these cores and threads of a core."""
+    return tuple(Chip(cores, threads) for cores, threads in sizes)
+
+
 class SetCosts(msgspec.Struct, frozen=True):
     """The loss of each of the tasks that share a chip, in their order. A task of several processes occurs once for each
     of its processes there. `errors`: standard errors of the costs, where they were measured."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypedDict, Unpack
 
 from msgspec.structs import replace
 
@@ -11,42 +12,44 @@ from becalm.analysis.place import AdviceOptions, advise, with_warnings
 from becalm.analysis.place_gain import parts_of, thin_costs
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts import Access, Host
-from becalm.placement import BUDGET_S
+from becalm.nouns.option import refuse_unknown
+from becalm.nouns.options.place import PlaceOptions
+from becalm.nouns.signature import takes
 from becalm.report.place_export import PlacementExport, exported
 from becalm.results.place import PlacementAdvice
-from becalm.results.place_costs import PlacementObjective, Task
+from becalm.results.place_costs import PlacementObjective, Task, chips_of
 from becalm.study.place_source import PlacementSource, of_profile, read
 from becalm.study.settings_profile import machine_of
-from becalm.units import duration_ns
-from becalm.verbs.place_simulate import parsed_chips
 from becalm.wording import place as wording
 from becalm.wording import place_running
 
 __all__ = ["export_placement", "of_profile", "place"]
 
 
+class PlaceKeywords(TypedDict, total=False):
+    """The options of `place` as type checkers see them."""
+
+    method: str
+    chips: str | None
+    objective: str
+    seed: int
+    budget: float | str
+
+
+@takes(PlaceOptions)
 def place(
     reference: str = "last",
     *,
-    method: str = "optimal",
-    chips: str | None = None,
-    objective: str = "degradation",
-    seed: int = 0,
-    budget: float | str = BUDGET_S,
     force: bool = False,
     only: Sequence[str] = (),
     host: str | Host = "local",
     store: str | None = None,
+    **keywords: Unpack[PlaceKeywords],
 ) -> PlacementAdvice:
     """Recommend which programs belong together on a chip; where all CPUs share one cache, which run at the same time.
 
     Arguments:
         reference: a profile of `becalm corun`: "last", the number of a study, or a file; or a file of costs.
-        method: a placement method of `becalm.placement.METHODS`.
-        chips: cores of each chip, "4/4", instead of those of the profile.
-        objective: what is averaged, degradation or slowdown.
-        seed: the seed of randomised methods.
-        budget: time for the search, seconds or text ("10s").
         force: also use a profile of another machine.
         only: the names of the programs to place; none: all.
         host: the machine that the programs will run on.
@@ -55,11 +58,9 @@ def place(
     Raises UsageError for what cannot be placed, RefusedError for a profile of another machine, MachineError and
     StoreError.
     """
+    refuse_unknown(keywords, PlaceOptions)
+    options = PlaceOptions.of(keywords)
     source = read(reference, store)
-    try:
-        scale = PlacementObjective(objective)
-    except ValueError:
-        raise UsageError(f"There is no objective {objective!r} of a placement: degradation, slowdown.") from None
     with hosts.open(host, Access()) as machine:
         facts = machine.facts()
     warnings = _elsewhere(source, machine_of(facts), force)
@@ -67,10 +68,10 @@ def place(
     parts = parts_of(source.profile) if source.profile is not None else thin_costs(source.tasks, source.costs)
     advice = advise(
         tasks,
-        source.chips if chips is None else parsed_chips(chips),
+        source.chips if options.chips is None else chips_of(options.chips),
         source.costs,
         [part.of([task.name for task in tasks]) for part in parts],
-        AdviceOptions(method, scale, seed, duration_ns(budget) / 1e9),
+        AdviceOptions(options.method, PlacementObjective(options.objective), options.seed, options.budget_s),
         source=source.name,
         machine=source.machine,
         commands=source.commands,

@@ -9,75 +9,68 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from msgspec.structs import replace
 
-from becalm.errors import UsageError, install
-from becalm.placement import BUDGET_S, model, trials, validation
+from becalm.errors import install
+from becalm.nouns.option import refuse_unknown
+from becalm.nouns.options.place import PlaceOptions
+from becalm.nouns.signature import takes
+from becalm.placement import model, trials, validation
 from becalm.placement.trials import PlacementTrials
 from becalm.placement.validation import SEEDS, Training
-from becalm.results.place_costs import Chip, PlacementObjective
-from becalm.units import duration_ns
+from becalm.results.place_costs import PlacementObjective, chips_of
 from becalm.wording.place_trials import sentence
 
+CHIPS = "4/4"
 
+
+class SimulatePlacementKeywords(TypedDict, total=False):
+    """The options of `simulate_placement` as type checkers see them."""
+
+    chips: str | None
+    objective: str
+    seed: int
+    budget: float | str
+
+
+@takes(PlaceOptions, without=("method",), chips=CHIPS)
 def simulate_placement(
     tasks: Sequence[str] = (),
     *,
     programs: str | Path | None = None,
-    chips: str = "4/4",
     methods: Sequence[str] = (),
     drain: bool = False,
-    objective: str = "degradation",
-    seed: int = 0,
-    budget: float | str = BUDGET_S,
     weights: str | Path | None = None,
+    **keywords: Unpack[SimulatePlacementKeywords],
 ) -> PlacementTrials:
     """Place programs on simulated chips by several methods, and play each placement through.
 
     Arguments:
         tasks: names of programs in the file; none are all of them.
         programs: a file that describes programs alone; the published one that comes with becalm otherwise.
-        chips: cores of each chip, "4/4"; "2x2" are two cores of two threads.
         methods: which placements; none are all of them.
         drain: what ends does not begin again.
-        objective: what is averaged, degradation or slowdown.
-        seed: of methods that draw.
-        budget: for each method's search, seconds or text ("10s").
         weights: folder of one's own weights, of `train_placement`.
 
     Raises UsageError for what cannot be placed, MachineError without the engine.
     """
+    refuse_unknown(keywords, PlaceOptions)
+    options = PlaceOptions.of({**keywords, "chips": keywords.get("chips") or CHIPS})
     known = model.published() if programs is None else model.read(programs)
-    try:
-        scale = PlacementObjective(objective)
-    except ValueError:
-        raise UsageError(f"There is no objective {objective!r} of a placement: degradation, slowdown.") from None
     placement_trials = trials.tried(
         known,
         tasks,
-        parsed_chips(chips),
+        chips_of(options.chips or ()),
         methods,
         drain=drain,
-        objective=scale,
-        seed=seed,
-        budget_s=duration_ns(budget) / 1e9,
+        objective=PlacementObjective(options.objective),
+        seed=options.seed,
+        budget_s=options.budget_s,
         weights=None if weights is None else str(weights),
     )
     return replace(placement_trials, sentence=sentence(placement_trials))
-
-
-def parsed_chips(text: str) -> tuple[Chip, ...]:
-    """Return the chips described by a text: cores, or cores x threads, with slashes between. Raises UsageError."""
-    result = []
-    for word in text.split("/"):
-        cores, _, threads = word.strip().partition("x")
-        if not (cores.isdecimal() and (not threads or threads.isdecimal())):
-            raise UsageError(
-                f"{text!r} are no chips. Write the cores of each: 4/4, or 2x2/2x2 for cores of two threads."
-            )
-        result.append(Chip(int(cores), int(threads or 1)))
-    return tuple(result)
 
 
 def train_placement(

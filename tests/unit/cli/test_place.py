@@ -32,10 +32,8 @@ def test_other_words_are_the_commands_own():
     ("words", "message"),
     [
         (("perl",), "There is no program 'perl'"),
-        (("lbm", "mcf", "--chips", "two"), "'two' are no chips"),
         (("lbm", "mcf", "--chips", "1"), "2 processes do not fit on chips that have room for 1"),
         (("lbm", "--method", "best"), "There is no placement 'best'"),
-        (("lbm", "--objective", "speed"), "There is no objective 'speed'"),
         (("lbm", "--programs", "/nowhere.toml"), "cannot be read"),
         (("lbm", "mcf", "--method", "mlp"), "was trained on eight"),
     ],
@@ -43,3 +41,16 @@ def test_other_words_are_the_commands_own():
 def test_invalid_placements_are_refused_in_a_sentence(words, message):
     done = typed("simulate", *words)
     assert message in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("lbm", "mcf", "--chips", "two"), "'two' are no chips"),
+        (("lbm", "--objective", "speed"), "'speed' is not one of 'degradation', 'slowdown'"),
+    ],
+)
+def test_invalid_values_of_options_are_usage_errors(words, message):
+    done = typed("simulate", *words)
+    assert done.exit_code == 2
+    assert message in " ".join(done.output.split())
