@@ -130,7 +130,7 @@ TABLE = (
         "bayes",
         "becalm.methods.bayes",
         "bayes",
-        "Bayesian optimisation by Optuna, sixty trials: the extra becalm[bayes], to compare with",
+        "Bayesian optimisation by Optuna, sixty trials, to compare with; needs the extra `bayes`",
         TrialDesign(loops=1, runs=1, warmups=0, objective="time"),
         minimizes=("time",),
         takes=(("sampler", "sampler"),),

@@ -1,4 +1,4 @@
-"""Bayesian optimisation by Optuna (Akiba et al. 2019; MIT licence), which the extra `becalm[bayes]` installs.
+"""Bayesian optimisation by Optuna (Akiba et al. 2019; MIT licence), which the extra `bayes` installs.
 
 Optuna proposes places and becalm measures them: each block has the default as control, the best place again, and new
 places. Before each block Optuna's history is rebuilt from all runs, each place with the mean of its repeats relative to

@@ -23,7 +23,7 @@ def waiting(program: str, n: Numbers) -> str:
     parts.append(f"the program itself {_share(n['own_ns'], lost)}")
     parts += [_quota(n), f"the hypervisor {_share(n['hypervisor_ns'], lost)}"]
     if n["unknown_ns"] >= 0.005 * lost:
-        parts.append(f"others or the program itself, not known which, {_share(n['unknown_ns'], lost)}")
+        parts.append(f"either others or the program itself {_share(n['unknown_ns'], lost)}")
     return f"{head}: {', '.join(parts)}."
 
 
@@ -40,7 +40,7 @@ def disk_waiting(program: str, n: Numbers) -> str:
         cause = f"caused by {named}{f', and {more} more' if more > 0 else ''}"
     elif suspects := n["suspects"]:
         together = f"{100 * suspects['low']:.0f} %"
-        cause = f"caused by {listed(suspects['names'])} together at least {together}, not known who how much"
+        cause = f"caused by {listed(suspects['names'])} together at least {together}, how much each is not known"
     elif n["unread"]:
         cause = "who caused it is not known, since the traffic of some processes may not be read"
     else:
@@ -93,7 +93,7 @@ def _who(n: Numbers) -> str:
     if n["others_ns"] < 0.02 * n["wall_ns"]:
         return ""
     if suspects := n["suspects"]:
-        return f" ({listed(suspects['names'])} together at least {100 * suspects['low']:.0f} %, not known who how much)"
+        return f" ({listed(suspects['names'])} together at least {100 * suspects['low']:.0f} %, how much each is not known)"
     if not n["blocks"]:
         return " (who was not recorded)"
     return " (nobody in particular: no process is known to have caused a fifth of it)"

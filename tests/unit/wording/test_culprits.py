@@ -28,11 +28,11 @@ def test_others_without_a_name_have_the_reason():
     assert "nobody in particular" in words()
     assert "who was not recorded" in words(blocks=0)
     suspects = {"names": ["sh (1)", "sh (2)"], "low": 0.7}
-    assert "(sh (1) and sh (2) together at least 70 %, not known who how much)" in words(suspects=suspects)
+    assert "(sh (1) and sh (2) together at least 70 %, how much each is not known)" in words(suspects=suspects)
     assert "others on this machine 2 %," in words(others_ns=1e7)
     assert "no quota" in words(quota_cpus=None, quota_ns=0)
     assert "a quota 10 %" in words(quota_cpus=None)
-    assert "not known which, 20 %" in words(unknown_ns=1e8)
+    assert "either others or the program itself 20 %" in words(unknown_ns=1e8)
     assert "its first thread" in words(several=True, scope="leader")
 
 
