@@ -1,13 +1,13 @@
 """The command `becalm`, and `python -m becalm`: Ctrl-C is heard before anything else is imported.
 
-`main` is the entry point. Until the command is loaded nothing has begun, so an interrupted one says so and is gone:
-there is nothing to restore, and an exception in the middle of an import is a stack trace, or swallowed there. What
-comes after is `becalm.cli.main`'s, but for the end: a process that is done is left to the kernel, since taking each
-module apart would make a short command a tenth longer.
+`main` is the entry point. Until the command is loaded nothing has begun, so an interrupted command prints a sentence
+and exits at once: there is nothing to restore, and an exception in the middle of an import would be a stack trace, or
+be swallowed there. After that `becalm.cli.main` is responsible, except for the end: a finished process is left to the
+kernel, since taking each module apart would make a short command a tenth longer.
 
 Only Python's own start, before this file, is out of reach: Python itself, and the script that pip writes, which with
-older pips imports regular expressions first. So nothing is imported here that takes time: `signal` would, for
-enumerations which `_signal`, the part of Python that it wraps, does without.
+older pips imports regular expressions first. So this file imports nothing that takes time. It imports `_signal` instead
+of `signal`, its wrapper, which builds enumerations.
 """
 
 import _signal as signal  # type: ignore[import-not-found]
@@ -19,15 +19,14 @@ INTERRUPTED = 130
 
 
 _code: int | None = None
-"""The exit code of a command that has ended; None while it has not, or where Python says something of the end."""
+"""The exit code of a command that has ended; None before, and where Python itself reports the end."""
 
 
 class InterruptedCommand(KeyboardInterrupt):
     """Ctrl-C once the command is loaded.
 
-    Python takes note of a plain KeyboardInterrupt that leaves a piece of code which is executed from a text, as every
-    dataclass is made, and then ends by SIGINT whatever exit code it is given (run_eval_code_obj in CPython's
-    Python/pythonrun.c).
+    Python executes some code from a text, for example to create a dataclass. If a plain KeyboardInterrupt leaves such
+    code, Python later ends by SIGINT, whatever its exit code is (run_eval_code_obj in CPython's Python/pythonrun.c).
     """
 
 
@@ -64,7 +63,7 @@ def _leave() -> None:
             if stream is not None:
                 stream.flush()
     except (OSError, ValueError):
-        # Python itself says so, and with which exit code.
+        # Python itself reports the error, with its exit code.
         return
     os._exit(_code)
 
@@ -92,7 +91,7 @@ def main() -> None:
             _code = 0 if ended.code is None else ended.code & 0xFF
         raise
     finally:
-        # Everything is said and restored; what is left is Python's own end, where an exception is a stack trace again.
+        # Everything is printed and restored; only Python's own end is left, where an exception is a stack trace again.
         if ours:
             signal.signal(signal.SIGINT, _gone)
 
