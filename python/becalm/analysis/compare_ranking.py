@@ -73,7 +73,7 @@ class SequentialRanking:
         return Ranking(places, self.confidence, self._decides_ns(history, contenders, rivals), math.expm1(within))
 
     def _decides_ns(self, history: History, contenders: Sequence[int], rivals: Sequence[Rival]) -> int | None:
-        """Return the total measuring time in ns that tells the fastest with a probability of 80 %, if the estimates
+        """Return the total measuring time in ns that finds the fastest with a probability of 80 %, if the estimates
         hold."""
         if not contenders[1:] or len(rivals) < len(contenders) - 1 or history.rounds < ESTIMATED:
             return None

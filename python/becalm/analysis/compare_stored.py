@@ -3,7 +3,7 @@
 All intervals hold jointly. Where a side has repeated sessions, these are the unit (`becalm.stats.sessions`), and the
 benchmarks of one unit together tell how far sessions shift (`becalm.stats.suite_spread`). Where programs that never
 change were measured in both sessions, these show the shift. A shift that the user vouches for widens the interval of
-the runs by as much to each side. Without any of these the interval is that of the runs, and a limit stays undecided.
+the runs by as much to each side. Without any of these the runs alone make the interval, and a limit stays undecided.
 """
 
 from __future__ import annotations

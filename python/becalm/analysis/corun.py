@@ -85,9 +85,11 @@ def co_run_profile(
 ) -> CoRunProfile:
     """Return the profile of the runs of a study.
 
-    `cells`: the study has a workload for each of them after those of its programs. `texts`: standard error and output
-    of runs by number; `tallies`: the tallies of the neighbours of a workload; `remarks`: further remarks for the
-    profile.
+    Arguments:
+        cells: the study has a workload for each cell, after the workloads of its programs.
+        texts: standard error and output of runs by number.
+        tallies: the tallies of the neighbours by workload.
+        remarks: further remarks for the profile.
     """
     options = CoRunOptions.from_json(study.options)
     names = options.names or tuple(workload.name for workload in study.workloads if not workload.alongside)

@@ -149,8 +149,8 @@ def unknown(
 def failure_numbers(run: Run, stderr: str, done: int, workload: Workload | None = None) -> dict[str, Any]:
     """Return the numbers of the finding "failure" on one run, which `done` good runs precede.
 
-    `unread`: the program ended well, but did not print what was to be measured. `spoilt`: it ended well, but something
-    around it did not.
+    `unread`: the program ended well, but did not print the value to measure. `spoilt`: it ended well, but something
+    around it failed.
     """
     codes = None if workload is None else workload.expect
     exited = run.outcome == Outcome.FAILED and run.status is not None and run.status >= 0

@@ -82,8 +82,8 @@ def _fraction(logarithm: float) -> float:
 def _of_means(first: Floats, second: Floats, alpha: float) -> Shares:
     """Return the relative difference of two means with Student's interval, for counts that are zero in some runs.
 
-    The error is that of second - ratio * first over the pairs. Without a mean to relate it to, the difference is not
-    known: NaN between infinite ends.
+    The error is the standard error of second - ratio * first over the pairs. Without a mean to relate the difference
+    to, it is unknown: NaN between infinite ends.
     """
     base = float(first.mean())
     if base <= 0:

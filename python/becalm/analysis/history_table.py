@@ -60,8 +60,9 @@ class RecordedSession(msgspec.Struct, frozen=True):
 class SessionTable(msgspec.Struct, frozen=True):
     """A table of sessions in the order of history.
 
-    `y`: logarithms of typical values, shape (sessions, benchmarks), NaN for none; `errors`: their standard errors;
-    `marks`: numbers of the commits, shape (sessions,); `machine`: the number of each session's machine.
+    - `y`: logarithms of typical values, shape (sessions, benchmarks), NaN for none; `errors`: their standard errors.
+    - `marks`: numbers of the commits, shape (sessions,).
+    - `machine`: the number of each session's machine.
     """
 
     keys: tuple[Key, ...]

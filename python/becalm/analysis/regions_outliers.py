@@ -113,8 +113,7 @@ def causes(report: RegionReport, lengths: Lengths, ticks: Ticks, study: int) -> 
 
 
 def _count_by_tick(records: codec.Records, limit: float, lengths: Lengths, ticks: Ticks) -> tuple[Floats, int, int]:
-    """Return the number of outliers beyond the usual by tick (NaN: no region), the number of ticks, and that of
-    outliers."""
+    """Return the outliers beyond the usual number by tick (NaN: no region), the number of ticks, and of outliers."""
     records = records[timed(records)]
     place = ticks.of(lengths.unix_ns(records))
     inside = place >= 0

@@ -1,11 +1,11 @@
 """Looks at programs that run in turns and at once: one difference from both, and the evidence for the choice.
 
 With the schedule `auto` the difference is the combination of both schedules by inverse variance. While the two seem to
-disagree, the interval is the shortest that contains both that of the combination and that of turns alone. Once they are
-shown to disagree, only turns count; their interval is followed from the first look for that purpose. The disagreement
-is tested separately: the intervals of the two are disjoint, each at a twentieth of the error, and the difference has
-the other nine tenths. So programs that do not disturb each other are called different at most at the stated rate
-(Bonferroni).
+disagree, the interval is the shortest that contains the interval of the combination and the interval of turns alone.
+Once they are shown to disagree, only turns count; their interval is followed from the first look for this purpose. The
+disagreement is tested separately: it is shown when the intervals of the two are disjoint, each at a twentieth of the
+error; the difference has the other nine tenths. So programs that do not disturb each other are called different at most
+at the stated rate (Bonferroni).
 
 With `at-once` the difference is that of pairs at once, and turns only show the effect of running at the same time.
 

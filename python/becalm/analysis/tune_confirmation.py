@@ -338,8 +338,7 @@ def _words(objective: str) -> ModuleType:
 
 
 def _deviation(before: Sequence[Floats], after: Sequence[Floats], alpha: float) -> Interval:
-    """Return the standard deviation before over after: the ratio of spreads, relative to the mean, times that of
-    means."""
+    """Return the standard deviation before over after: the ratio of relative spreads times the ratio of means."""
     spread, times = find("cv").ratio(before, after, alpha), TIME.ratio(before, after, alpha).value
     return Interval(spread.value * times, spread.low * times, spread.high * times)
 

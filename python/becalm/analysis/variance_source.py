@@ -1,8 +1,8 @@
 """The source of a program's scatter: the processor itself, the program, or waiting.
 
 Settings of the operating system help mainly against waiting, so users should know the source before or after a search
-for settings. A diagnosis is tested: `against_settings` adds whether settings helped where the diagnosis says they
-cannot.
+for settings. A diagnosis is tested: `against_settings` adds whether settings helped in spite of a diagnosis that they
+cannot help.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def classify(
 
 
 def against_settings(diagnosis: Finding, comparisons: Sequence[ArmComparison]) -> Finding:
-    """Return a finding "processor" with the effect of settings on fresh runs: the diagnosis says that none helps much.
+    """Return a finding "processor" with the effect of settings on fresh runs: by this diagnosis none helps much.
 
     `helped`: the arm that reduced the spread of the program most, and significantly, with its `reduction`; else
     `at_most`: the largest reduction within the interval of any arm. The finding has neither where nothing was measured.
