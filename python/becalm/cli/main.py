@@ -267,7 +267,7 @@ def _interrupted(error: BaseException | None) -> bool:
 
 
 def _hint(error: click.ClickException) -> str:
-    """Return what to do next, where click does not say so."""
+    """Return the advice that follows an error of click, if click's own message has none."""
     if not isinstance(error, click.UsageError) or error.ctx is None:
         return ""
     if isinstance(error, click.NoSuchOption) and (other := meant(error.option_name, _options(error.ctx))):
