@@ -266,7 +266,7 @@ class _Window:
         """Go to the next mark of any piece, or to the end of the bytes that were read; return the number of bytes
         before it."""
         self.peek(_CHUNK)
-        # A mark may lie across the end of what is known.
+        # A mark may lie across the end of the bytes that were read.
         end = len(self._bytes) if self._ended else len(self._bytes) - len(MAGIC) + 1
         next_one = min((self._next(mark) for mark in (BLOCK, CLOSING, MAGIC)), default=end)
         return self._move(min(next_one, end) - self._at)
