@@ -357,7 +357,7 @@ class AgentHost:
 
     @checked_answers
     def read(self, *, consumers: int = 0) -> Reading:
-        """Return what the machine did since the previous reading (docs/reference/protocol.md, `read`)."""
+        """Return the reading of the load since the previous reading (docs/reference/protocol.md, `read`)."""
         return _reading(self._load_columns, self._ask({"do": "read", "load": True, "consumers": consumers}))
 
     @checked_answers

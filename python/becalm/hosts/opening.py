@@ -66,8 +66,9 @@ def unknown(name: str) -> UsageError:
 
 
 def emulated(host: Host) -> str:
-    """Return the reason why a host's times are not those of a real processor; empty where they are, or are expected not
-    to be, as on hosts without a machine. A guest boots for that.
+    """Return the reason why a host's times are not those of a real processor. A guest is booted to find out.
+
+    The reason is empty if the times are real, and on hosts without a machine, where nobody expects real times.
     """
     facts = host.facts()
     real = host.abilities()[Ability.REAL_TIME]

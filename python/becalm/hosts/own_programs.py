@@ -55,7 +55,7 @@ def _program(path: Path) -> OwnProgram:
 
 
 def _output(path: Path, word: str) -> tuple[str, str]:
-    """Return what a program prints, and the reason where it does not start."""
+    """Return a program's output, and the reason to report if the output is not the expected one."""
     try:
         done = subprocess.run([path, word], capture_output=True, text=True, timeout=LONGEST_S, check=False)
     except OSError as error:

@@ -100,8 +100,8 @@ class MeasureRequest(msgspec.Struct, frozen=True):
     recording: Recording | None = None
 
     def whole(self, done: int) -> int:
-        """Return `done`, or one less if the last finished step starts together with the next one, so that of programs
-        that start at the same time both count as done, or neither."""
+        """Return `done`, or one less if the last finished step starts together with the next one: of two programs that
+        start at the same time, both count as done, or neither."""
         starts = self.block.starts[:done]
         return done - 1 if starts and starts[-1].with_next else done
 

@@ -111,7 +111,7 @@ class Wrapper(Generic[Inner]):
         self.inner.settle()
 
     def read(self, *, consumers: int = 0) -> Reading:
-        """Return what the machine did since the previous reading."""
+        """Return the reading of the machine's load since the previous reading."""
         return self.inner.read(consumers=consumers)
 
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:

@@ -36,8 +36,13 @@ _MOST = 100_000
 
 
 class Spec(msgspec.Struct, frozen=True):
-    """A cluster. `kind`: local, ssh, slurm or address. `place`: its file or address. `wait_s`: the time in which
-    workers must come, s. `options`: those of SLURM except nodes and wait."""
+    """A cluster.
+
+    - `kind`: local, ssh, slurm or address.
+    - `place`: its file or address.
+    - `wait_s`: the time in which workers must come, s.
+    - `options`: the options of SLURM except nodes and wait.
+    """
 
     kind: str
     workers: int = 1

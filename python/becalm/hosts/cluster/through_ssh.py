@@ -36,8 +36,12 @@ _REMOVE = (
 
 
 class WorkerHost(msgspec.Struct, frozen=True):
-    """A machine of the cluster. `connect`: options of asyncssh; `directory`: the directory of its certificate; `here`,
-    `there`: the addresses of both ends of the connection; `seen`: our address as seen there. Empty if unknown.
+    """A machine of the cluster.
+
+    - `connect`: options of asyncssh.
+    - `directory`: the directory of its certificate.
+    - `here`, `there`: the addresses of both ends of the connection; empty if unknown.
+    - `seen`: our address as seen there; empty if unknown.
     """
 
     host: str

@@ -52,7 +52,7 @@ def machine_of(name: str) -> str | None:
 
 @contextmanager
 def opened(text: str, warned: Callable[[str], None]) -> Iterator[list[str]]:
-    """Start or join the cluster that `text` describes, yield the names of its hosts, and end what was started.
+    """Start or join the cluster that `text` describes, yield the names of its hosts, and end a started cluster.
 
     Raises UsageError for an invalid description, MachineError if Dask is missing or no worker comes.
     """

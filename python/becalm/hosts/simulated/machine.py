@@ -94,11 +94,13 @@ class State(msgspec.Struct, frozen=True):
 
 
 class SimulatedMachine(msgspec.Struct, frozen=True):
-    """The model of a file. `slowest`: the limit of the factor of all effects on the mean time.
+    """The model of a simulated machine, read from a file.
 
-    `boot_ns`: the time of a boot. `boot_spread`: the standard deviation of the effect of a boot on the time of all its
-    runs, a fraction. `ranges`: settings on which the mean time depends by a second-order surface around the best
-    values; `together`: pairs of them with the coefficient of the product of their distances.
+    - `slowest`: the limit of the factor of all effects on the mean time.
+    - `boot_ns`: the time of a boot.
+    - `boot_spread`: the standard deviation of a boot's effect on the time of all its runs, a fraction.
+    - `ranges`: settings on which the mean time depends by a second-order surface around the best values.
+    - `together`: pairs of these settings, with the coefficient of the product of their distances.
     """
 
     name: str

@@ -178,9 +178,9 @@ class RootWords(msgspec.Struct, frozen=True):
 def check_sudo(
     connection: SshConnection, agent: AgentBinary, there: RemoteMachine, *, restarts: bool = False
 ) -> RootWords:
-    """Return what sudo there starts without a password, which could not be asked for. Raises MachineError.
+    """Return the words for root's rights there, without a password, since nobody could type one. Raises MachineError.
 
-    That is `becalm-helper` if it is installed; otherwise, and for restarts of the machine, the agent itself.
+    sudo starts `becalm-helper` if it is installed; otherwise, and for restarts of the machine, the agent itself.
     """
     if not restarts and connection.ask(SUDO_HELPER).code == 0:
         return RootWords(helper=f" --helper {INSTALLED}")
