@@ -119,8 +119,11 @@ class Attribution(msgspec.Struct, frozen=True):
 class AttributedRuns(msgspec.Struct, frozen=True):
     """The runs to attribute, each with its delay, the measures of load, and the bars of its waterfall.
 
-    `delay`: shape (n,); `measures`: by name, None where unknown. `bars`: by name, on top of the reference, shape (n,)
-    in units of delay, NaN where the kernel does not count them. `designed`: whether the loads were drawn at random.
+    - `delay`: the delay of each run, shape (n,).
+    - `measures`: the measures of load by name, None where unknown.
+    - `bars`: the bars by name, on top of the reference, shape (n,) in units of delay, NaN where the kernel does not
+      count them.
+    - `designed`: whether the loads were drawn at random.
     """
 
     delay: Floats

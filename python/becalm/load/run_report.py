@@ -57,8 +57,9 @@ class Interrupter(msgspec.Struct, frozen=True):
 
 
 class Watched(Result, frozen=True):
-    """The result of one watched run. `delay_factor`: that of `delay`; None without a reference or CPU time.
+    """The result of one watched run.
 
+    - `delay_factor`: the factor of `delay`; None without a reference or CPU time
     - `waits`, `disk_waits`: its waits by cause, where they are worth reporting
     - `cpus`, `queue`: the CPUs that it may use, and the tasks that wanted them, its own included, on which the expected
       delay rests; if these are fewer than the machine has, the queue is known only where others used none of them

@@ -163,8 +163,8 @@ def hypercube(
 ) -> list[Level]:
     """Return a Latin hypercube: each load takes each of its levels once, in random order, and `idle` runs have no load.
 
-    It is that of DRAWS such designs whose loads are least correlated (McKay, Beckman & Conover 1979, Technometrics
-    21:239; the choice: Iman & Conover 1982). The order of the runs is random, too.
+    Of DRAWS such designs (McKay, Beckman & Conover 1979, Technometrics 21:239) it is the one whose loads are least
+    correlated (Iman & Conover 1982). The order of the runs is random, too.
     """
     loaded = count - idle
     steps = (np.arange(loaded) + 1) / loaded
