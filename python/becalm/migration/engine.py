@@ -9,7 +9,7 @@ from becalm.hosts.simulated.scheduler import engine
 
 
 def ask(family: str, request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer to a request: for `spots` the result of a stream, for `cache` that of a simulation.
+    """Return the answer to a request: the result of a stream for `spots`, of a simulation for `cache`.
 
     Raises UsageError for a request that cannot be answered, MachineError if the program is missing or was ended.
     """

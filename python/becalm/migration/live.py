@@ -20,10 +20,11 @@ from becalm.hosts.simulated.scheduler import engine
 
 
 class Decided(msgspec.Struct, frozen=True):
-    """The decision to move now: `why` is spot, not_worth_waiting, waited_enough, hard_limit, unknown or ended.
+    """The decision to move now.
 
-    `longest_ns`: d_max by the counts since the request; `least_ns`: d_min before it; `kind`: the type of the sweet
-    spot; `task`: its thread.
+    - `why`: spot, not_worth_waiting, waited_enough, hard_limit, unknown or ended
+    - `longest_ns`: d_max by the counts since the request; `least_ns`: d_min before it
+    - `kind`: the type of the sweet spot; `task`: its thread
     """
 
     why: str

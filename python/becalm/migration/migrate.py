@@ -17,7 +17,7 @@ class Waited(msgspec.Struct, frozen=True):
     - `events`: the counted events
     - `rules`: the name of the rules
     - `limit_ns`: the hard limit
-    - `why`: that of Decided, "not_counted" if nothing could be counted, or "asked" at a requested moment
+    - `why`: the reason as in Decided, "not_counted" if nothing could be counted, or "asked" at a requested moment
     - `waited_ns`: the wait by the clock, from the request
     - `bounded`: whether d_max bounded it, which needs counts of a cache
     - `kinds`: the types of sweet spots that the counts can show
