@@ -35,10 +35,11 @@ class Boot(msgspec.Struct, frozen=True):
 class Knob(msgspec.Struct, frozen=True):
     """A system parameter (docs/reference/protocol.md, `knobs`).
 
-    `tuned_value`: the value that a search for little variation tries, None if it is not a candidate. `requires`: knobs
-    without which it has no meaning; `conflicts`: knobs that replace it. `moves`: files that the kernel changes with it
-    and that are restored with it. `privileged`: the values that an ordinary user may not set ("none", "all",
-    {"below": n}, {"classes": […]}). `boot`: the kernel parameters of a setting of the next boot.
+    - `tuned_value`: the value that a search for little variation tries, None if the knob is not a candidate.
+    - `requires`: knobs without which this one has no meaning; `conflicts`: knobs that replace it.
+    - `moves`: files that the kernel changes with it and that are restored with it.
+    - `privileged`: the values that an ordinary user may not set ("none", "all", {"below": n}, {"classes": […]}).
+    - `boot`: the kernel parameters of a setting of the next boot.
 
     On a machine, `value` is the present value as text, None if there is none (process settings). `reason`: why the
     machine does not have a knob that is not `supported`; `elsewhere`: a host that has it, if one is known.

@@ -34,12 +34,15 @@ from becalm.stats.spread import (
 class Objective(msgspec.Struct, frozen=True):
     """An objective. `name`: its name in options and studies; `minimizes`: its goal, spread or time.
 
-    `value`: the value of one loop, wall times in ns of shape (runs,), at least `fewest` runs; smaller is better.
-    `values`: the values of several loops; `pooled`: the joint value of such values. `typical`: the value of several
-    loops, with its interval at confidence 1 - alpha; `by_loop`: a value for each loop. `ratio`: the ratio of first to
-    second from paired loops, above 1 if the second is better. `scale`: the scale on which effects of settings add.
-    `efficiency`: the statistical efficiency, relative to the best estimator. `margin`: the loss below which a setting
-    is usually dropped. `what`: its name in help; `definition`: its definition in the notes of reports.
+    - `value`: the value of one loop: wall times in ns of shape (runs,), at least `fewest` runs; smaller is better.
+    - `values`: the values of several loops; `pooled`: the joint value of these values.
+    - `typical`: the value of several loops, with its interval at confidence 1 - alpha.
+    - `by_loop`: a value for each loop.
+    - `ratio`: the ratio of first to second from paired loops, above 1 if the second is better.
+    - `scale`: the scale on which effects of settings add.
+    - `efficiency`: the statistical efficiency, relative to the best estimator.
+    - `margin`: the loss below which a setting is usually dropped.
+    - `what`: the objective's name in help; `definition`: its definition in the notes of reports.
     """
 
     name: str

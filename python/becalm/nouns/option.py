@@ -28,11 +28,15 @@ _KEY = "option"
 class Option(msgspec.Struct, frozen=True):
     """The description of an option.
 
-    `name`: the keyword in Python; `field`: the field that has its value. `annotation`: the type of the argument.
-    `default`: the default as an argument; `shown`: the default in words, if its value is not clear. `flag`: the flag of
-    the command line, empty for none; `off`: the flag that switches it off, with its `off_help`, and `off_gives`, its
-    value then. `parse`: makes the field's value from an argument. `least`: the smallest number. `repeats`: whether the
-    flag may be repeated on the command line. `none`: whether None is a value of its own, instead of the default.
+    - `name`: the keyword in Python; `field`: the field that stores the value.
+    - `annotation`: the type of the argument.
+    - `default`: the default as an argument; `shown`: the default in words, if its value is not clear.
+    - `flag`: the flag of the command line, empty for none.
+    - `off`: the flag that switches the option off; `off_help`: its help; `off_gives`: the value that it sets.
+    - `parse`: converts an argument to the field's value.
+    - `least`: the smallest number.
+    - `repeats`: whether the flag may be repeated on the command line.
+    - `none`: whether None is a value of its own, instead of the default.
     """
 
     name: str
@@ -129,9 +133,9 @@ def refuse_unknown(keywords: Mapping[str, object], *kinds: type[Any], also: tupl
 class StudyOptions:
     """The options of every kind of study, with one JSON form, which is the stored row.
 
-    `group`: an identifier that the studies of one measurement on several hosts share. `standing`: settings that were
-    applied at its beginning, until `becalm reset`. `emulated`: why its times are not those of a real processor, else
-    empty.
+    - `group`: an identifier that the studies of one measurement on several hosts share.
+    - `standing`: settings that were applied when the study began, and stay until `becalm reset`.
+    - `emulated`: the reason why the times are not those of a real processor; empty if they are.
     """
 
     group: str = ""

@@ -34,10 +34,11 @@ class Group(StrEnum):
 class Candidate(msgspec.Struct, frozen=True):
     """A knob with the value that a search tries.
 
-    `requires`: knobs without which this one has no meaning (no tick-less CPU without an isolated one).
-    `restricts_cpus`: whether it keeps a program on fewer CPUs than the machine has. `conflicts`: knobs, earlier in the
-    space, together with which it cannot be set (interrupts cannot be sent to CPUs that are offline); chosen with one of
-    them, it is left out. `bundled`: other candidates that are always set with it, because each would cost a boot.
+    - `requires`: knobs without which this one has no meaning (no tick-less CPU without an isolated one).
+    - `restricts_cpus`: whether it keeps a program on fewer CPUs than the machine has.
+    - `conflicts`: knobs earlier in the space that exclude this one (interrupts cannot be sent to CPUs that are
+      offline): if one of them is chosen, this one is left out.
+    - `bundled`: other candidates that are always set with it, because each would cost a boot.
     """
 
     knob: str

@@ -30,12 +30,13 @@ class Study(msgspec.Struct, frozen=True):
 
 
 class StoredStudy(msgspec.Struct, frozen=True):
-    """A study in the store. `environment`: "unknown" if another tool measured it.
+    """A study in the store.
 
-    `runs`: the number of runs, or of timed regions; `rows`: the number of runs. `missing`: the number of stored runs
-    that are lost, of which `missing_at_end` come after the last remaining one. `damaged`: a sentence on parts that
-    cannot be read and are left out here. `changed`: a sentence on parts that can be read but differ from what was
-    stored. Both are empty for an intact study.
+    - `environment`: "unknown" if another tool measured the study.
+    - `runs`: the number of runs, or of timed regions; `rows`: the number of runs.
+    - `missing`: the number of stored runs that are lost; `missing_at_end`: those after the last remaining one.
+    - `damaged`: a sentence on parts that cannot be read and are left out here; empty for an intact study.
+    - `changed`: a sentence on parts that can be read but differ from the stored ones; empty for an intact study.
     """
 
     number: int

@@ -15,10 +15,12 @@ from becalm.errors import UsageError
 class SwarmParameters(msgspec.Struct, frozen=True):
     """The parameters of a particle swarm (Shi & Eberhart 1998).
 
-    `omega`: the share of its velocity that a particle keeps. `phi_p`, `phi_g`: the strength of its attraction to its
-    own best place and to the best of all. The defaults are those that Anderson 2013 found by a Box-Behnken design, as
-    `becalm design swarm` does. `particles`, `iterations`: the largest numbers of these. `evaluations`: the number of
-    trials, repeated places included; a swarm of few evaluations has fewer particles.
+    - `omega`: the share of its velocity that a particle keeps.
+    - `phi_p`, `phi_g`: the strength of a particle's attraction to its own best place, and to the best of all.
+    - `particles`, `iterations`: the largest numbers of these.
+    - `evaluations`: the number of trials, repeated places included; a swarm of few evaluations has fewer particles.
+
+    Anderson 2013 found the default values by a Box-Behnken design; `becalm design swarm` makes such a design.
     """
 
     omega: float = 0.4365

@@ -34,12 +34,15 @@ class RunColumn(msgspec.Struct, frozen=True):
 class LoadColumn(msgspec.Struct, frozen=True):
     """A column of a record of load (crates/becalm-core/src/load/table).
 
-    `subject`: the thing it describes; `kind`: whether it is the change of a counter or a state; `source`: where it is
-    read ("taskstats", "group" and "agent" are not sources of the machine); `reads`: the values of the source from which
-    it is made, in which a `*` stands for at least one character; `take`: how it is made from them ("given": by the
-    agent itself); `part`: the unit of these values; `pooling`: how neighbouring records are merged; `always`: whether
-    every record has it; `metric`: its name for Prometheus, with a label where several columns share one, empty if it is
-    not exposed.
+    - `subject`: the thing that the column describes.
+    - `kind`: whether it is the change of a counter or a state.
+    - `source`: where it is read ("taskstats", "group" and "agent" are not sources of the machine).
+    - `reads`: the values of the source from which it is computed; a `*` stands for at least one character.
+    - `take`: how it is computed from them ("given": by the agent itself).
+    - `part`: the unit of these values.
+    - `pooling`: how neighbouring records are merged.
+    - `always`: whether every record has the column.
+    - `metric`: its name for Prometheus, with a label where several columns share a name; empty if it is not exposed.
     """
 
     name: str

@@ -62,10 +62,12 @@ class CommandLine:
 class Workload:
     """A program to run.
 
-    `argv`: the command, never passed to a shell; `Workload.of` splits a command line as a shell would. `expect`: the
-    exit codes that count as success, None for any. `copies`: the number of copies that start at once and count as one
-    run, from the start of the first to the end of the last. `metrics`: numbers of its runs, of which the first is
-    compared in place of wall time. `tasks`: the work of one run.
+    - `argv`: the command, never passed to a shell; `Workload.of` splits a command line as a shell would.
+    - `expect`: the exit codes that count as success, None for any.
+    - `copies`: the number of copies that start at once and count as one run, from the start of the first to the end of
+      the last.
+    - `metrics`: the numbers of its runs; the first is compared in place of wall time.
+    - `tasks`: the work of one run.
     """
 
     argv: tuple[str, ...] = ()
