@@ -1,7 +1,7 @@
 """The choice of the next commit to measure, and of when to stop: a bisection of noisy places.
 
-`Bisection` holds what was built and measured so far; `step` returns the next step. It is the same for real commits
-(`becalm.verbs.bisect`) and for simulated ones (`bench/bisection.py`).
+`Bisection` holds the builds and the measurements so far; `step` returns the next step. The same code serves real
+commits (`becalm.verbs.bisect`) and simulated ones (`bench/bisection.py`).
 """
 
 from __future__ import annotations

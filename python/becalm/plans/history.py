@@ -82,11 +82,12 @@ def _logarithms(times_ns: Ints) -> Floats:
 class History:
     """The runs of one study in the order they were made.
 
-    `most_cpus`: the most CPUs that a program used at the same time, on average over a run.
-    `active`: the programs of rounds to come; a retired program has values of the first rounds only. `metric`: the
-    number that is compared in place of wall times, the first one that the programs print. `timed`: whether the wall
-    times of all runs are known; otherwise `wall_ns` means nothing. `spares_alongside`: whether a program that fails
-    next to another one only sets `failed_alongside`, instead of being the study's `failure`.
+    - `most_cpus`: the most CPUs that a program used at the same time, on average over a run.
+    - `active`: the programs of rounds to come; a retired program has values of the first rounds only.
+    - `metric`: the number that is compared in place of wall times: the first one that the programs print.
+    - `timed`: whether the wall times of all runs are known; otherwise `wall_ns` means nothing.
+    - `spares_alongside`: whether a program that fails next to another one only sets `failed_alongside`, instead of
+      being the study's `failure`.
     """
 
     def __init__(self, programs: int, metric: Metric | None = None) -> None:

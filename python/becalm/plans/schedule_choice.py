@@ -9,9 +9,9 @@
    of the difference by 2 % would have been seen; the differences of both schedules do not seem to disagree; and the
    programs seem to slow each other down by no more than 1 % on average (if one of them loses 2 %, the average is at
    least 1 %).
-4. `auto` returns to turns for good, and drops what was measured at once, if the programs are shown to slow each other
-   down by more than 1 %, or if the difference at once is shown to differ from the one in turns. It does so as well when
-   a program uses more than one CPU, or fails next to another one.
+4. `auto` returns to turns for good, and drops the runs at once, if the programs are shown to slow each other down by
+   more than 1 %, if the difference at once is shown to differ from the one in turns, or if a program uses more than one
+   CPU or fails next to another one.
 
 No rule may spoil the stated error. The signs of later pairs are fair coins whatever was decided before, so rules 1 to 3
 may look at anything. Rule 4 drops pairs after they were seen: the slow-down of both programs together is the same
