@@ -141,7 +141,7 @@ def text(profile: Profile) -> str:
 
 def check_name(name: str) -> None:
     """Raise UsageError for a text that cannot name a profile of one's own."""
-    # Numbers and `last` name studies (verbs/profile.py), *.toml a file.
+    # Numbers and `last` name studies (verbs/settings_profile.py), *.toml a file.
     taken = (*SHIPPED, "last")
     if not NAME.fullmatch(name) or name in taken or re.search(r"^\d+$|\.toml$", name):
         raise UsageError(
