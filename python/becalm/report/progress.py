@@ -1,7 +1,7 @@
-"""Live progress: what is measured, how far it is, the current interval, and what would end it.
+"""Live progress, a listener of `becalm.study.measure`: the measured programs, the state, the interval, and the end.
 
-On a terminal, a few lines that change at most twice a second, so that showing disturbs measuring as little as possible;
-elsewhere a plain line now and then; with --quiet nothing. A listener of `becalm.study.measure`.
+A terminal shows a few lines that change at most twice a second, so that showing disturbs measuring as little as
+possible. Elsewhere a plain line is printed now and then; with --quiet nothing.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Warnings(OutputListener):
 
 
 class Watch:
-    """A watch on the current run, which tells whether its length deserves a hint.
+    """A watch on the current run that finds out whether its length deserves a hint.
 
     `clock`: returns seconds; `limits`: whether the hint may name `--timeout`.
     """

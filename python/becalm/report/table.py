@@ -13,10 +13,14 @@ Legend = tuple[tuple[str, str], ...]
 class Table(msgspec.Struct, frozen=True):
     """A table of a report.
 
-    `numbers`: the columns that are aligned to the right. `note`: the explanation of the columns. `codes`: a column of
-    commands. `spare`: columns that a narrow terminal leaves out, in this order. `legend`: the note by column, so that
-    a narrow terminal explains only what it shows. `names`: columns that it cuts, so that numbers stay whole; by
-    default the first one, where there are columns to spare."""
+    - `numbers`: the columns that are aligned to the right.
+    - `note`: the explanation of the columns.
+    - `codes`: a column of commands.
+    - `spare`: columns that a narrow terminal leaves out, in this order.
+    - `legend`: the note by column; a narrow terminal prints it only for the columns that it shows.
+    - `names`: columns that a narrow terminal cuts, so that numbers stay whole [default: the first one, if there are
+      columns to spare].
+    """
 
     title: str
     head: tuple[str, ...]

@@ -124,7 +124,7 @@ def format_row(name: str) -> FormatRow:
 def read(path: Path) -> list[Document]:
     """Return the studies in a file of any readable format, recognised by content; gzip is unpacked.
 
-    A directory is one of asv or Criterion. Raises UsageError with the path and what was expected.
+    A directory is one of asv or Criterion. Raises UsageError with the path and the expected content.
     """
     from becalm.report.formats import asv, criterion, go_benchmark, history_csv
 
@@ -168,7 +168,7 @@ def _parsed(data: bytes, text_formats: Sequence[Callable[[Any], bool]]) -> Any:
 
 
 def _no_json(data: bytes, error: Exception) -> str:
-    """Return what is wrong with a text that is not JSON, and where, to follow the name of the file."""
+    """Return the error of a text that is not JSON, and its place, as words that follow the name of the file."""
     if not isinstance(error, json.JSONDecodeError):
         return f"is not JSON ({error})"
     text, line = error.doc, error.lineno

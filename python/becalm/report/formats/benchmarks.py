@@ -121,7 +121,7 @@ def _usable(name: str, repetition: Repetition, left_out: LeftOutEntries) -> bool
 
 
 def unusable(value: float) -> str | None:
-    """Return why a number cannot be compared; None where it can."""
+    """Return the reason why a number cannot be compared; None if it can."""
     if not math.isfinite(value):
         return NO_NUMBER
     if value <= 0:

@@ -67,7 +67,7 @@ def _summary(known: Mapping[str, Any], names: set[str]) -> bool:
 
 
 def _failure(known: Mapping[str, Any]) -> str:
-    """Return why an entry has no value; empty where it should have one."""
+    """Return the reason why an entry has no value; empty where it should have one."""
     for state, word in (("error_occurred", "it failed"), ("skipped", "it was skipped")):
         if known.get(state):
             message = known.get("error_message") or known.get("skip_message")

@@ -1,4 +1,4 @@
-"""Parts of a file's JSON, each with its place, whose errors state what was expected where.
+"""Parts of a file's JSON, each with its place: its errors name the place and the expected content.
 
 Readers of other tools' files walk them as Parts, so that the refusal of a damaged file names the place, and not a
 Python error.
