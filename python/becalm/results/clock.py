@@ -139,9 +139,10 @@ class ClockCheck(msgspec.Struct, frozen=True):
 
 
 class ClockReport(Result, frozen=True):
-    """The result of `clock`. `trust`: the engine's verdict on the clock; `doubts`: the kinds of reasons against it.
-    `emulated`: the reason why times are not those of a real processor; empty where they are.
-    `emulated`: why times are not those of a real processor; empty where they are.
+    """The result of `clock`.
+
+    - `trust`: the engine's verdict on the clock; `doubts`: the kinds of reasons against it
+    - `emulated`: the reason why times are not those of a real processor; empty where they are
     """
 
     KIND = "clock"

@@ -124,9 +124,11 @@ class Stationary(msgspec.Struct, frozen=True):
 
 
 class EffectRow(msgspec.Struct, frozen=True):
-    """An effect of a two-level design, from low to high; `real` above its own margin, `certain` above that of all.
+    """An effect of a two-level design, from low to high.
 
-    `t`, `p_value`: of the test against pure error; NaN where Lenth's method judges."""
+    `real`: it exceeds its own margin; `certain`: it exceeds the joint margin of all effects.
+    `t`, `p_value`: the test against pure error; NaN where Lenth's method judges.
+    """
 
     term: str
     effect: float

@@ -30,7 +30,7 @@ class Progress(msgspec.Struct, frozen=True):
 class SearchProgress(msgspec.Struct, frozen=True):
     """The state of a search for settings.
 
-    - `phase`: look, search or confirm; `why`: what is measured now
+    - `phase`: look, search or confirm; `why`: the purpose of the present runs
     - `runs`, `planned`: the finished runs of this phase, and their planned number (None: unknown)
     - `best`: the settings that would be chosen now; `spread`: their spread, a fraction (None: unknown yet)
     - `baseline`: the spread of the machine as it is

@@ -52,8 +52,10 @@ class Latency(msgspec.Struct, frozen=True):
 class SimulatedRun(msgspec.Struct, frozen=True):
     """A simulation. Times in ns; run, overhead and idle together are `cpus` times `end_ns`.
 
-    `finished`: whether all tasks ended by themselves. `fairness`: Jain's index of CPU time over weight, 1 is fair.
-    `wait`: from being ready to run to running; `message_latency`: from being sent to being read.
+    - `finished`: whether all tasks ended by themselves
+    - `fairness`: Jain's index of CPU time over weight, 1 is fair
+    - `wait`: the time from being ready to run to running
+    - `message_latency`: the time from the sending to the reading of a message
     """
 
     seed: int
@@ -102,8 +104,11 @@ class Turns(msgspec.Struct, frozen=True):
 
 
 class Simulation(Result, frozen=True):
-    """A simulation: host, program, settings, and each run. `until_ns`: its requested end, if not that of the last task.
-    `timeline`: the turns, if a picture or a trace was requested. `sentence`: the result in words."""
+    """A simulation: host, program, settings, and each run.
+
+    `until_ns`: the requested end, if it is not the end of the last task. `timeline`: the turns, if a picture or a trace
+    was requested. `sentence`: the result in words.
+    """
 
     host: str
     program: str
