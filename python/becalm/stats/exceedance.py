@@ -39,8 +39,7 @@ class Residuals(msgspec.Struct, frozen=True):
         return cls(np.sort(np.concatenate(parts))) if parts else cls()
 
     def beyond(self, line: float, sign: float) -> tuple[int, int]:
-        """Return the number of residuals at least `line` above (sign 1) or below (sign -1) their level, and that of
-        all."""
+        """Return the number of residuals at least `line` above (sign 1) or below (sign -1) their level, and of all."""
         count = len(self.ordered)
         if sign > 0:
             return count - int(np.searchsorted(self.ordered, line, side="left")), count
@@ -75,8 +74,7 @@ def model_share(line: float, noise: ValueNoise) -> float:
 def share_beyond(line: float, sign: float, own: Floats, peers: Residuals, noise: ValueNoise) -> TailShare:
     """Return the share q of values that lie beyond a line on this side of their level without a step.
 
-    The share of the series itself is moderated by that of all series, which is moderated by the contaminated normal
-    model.
+    The share of the series is moderated by the share of all series, and this one by the contaminated normal model.
 
     Arguments:
         line: in standard deviations of usual values, at least 0.

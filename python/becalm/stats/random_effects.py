@@ -25,11 +25,14 @@ from becalm.stats.root_finding import root
 class Combined(msgspec.Struct, frozen=True):
     """The combined estimate of several hosts, in the unit of their estimates (logarithms for ratios).
 
-    `low`, `high`: of the mean over all hosts of this kind, of which these are a sample; infinite for one host.
-    `between`: tau. `next_low`, `next_high`: where one more such host, measured as well as these, would lie. That is
-    Student's prediction from the values as they are: intervals for its true value that depend on tau (Higgins, Thompson
-    & Spiegelhalter 2009, J. R. Stat. Soc. A 172:137) missed it in up to 14 %. `q_p`: Cochran's test that all hosts have
-    one value. `weights`: share of each host in the estimate, shape (k,).
+    - `low`, `high`: the interval of the mean over all hosts of this kind, of which these are a sample; infinite for one
+      host.
+    - `between`: tau.
+    - `next_low`, `next_high`: the interval for the estimate of one more such host, measured as well as these. It is
+      Student's prediction from the values as they are: intervals for the host's true value that depend on tau (Higgins,
+      Thompson & Spiegelhalter 2009, J. R. Stat. Soc. A 172:137) missed it in up to 14 %.
+    - `q_p`: Cochran's test that all hosts have one value.
+    - `weights`: the share of each host in the estimate, shape (k,).
     """
 
     estimate: float
