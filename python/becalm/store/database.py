@@ -34,11 +34,12 @@ _KEPT = 4
 class Dialect(msgspec.Struct, frozen=True):
     """The differences between databases.
 
-    `types`: the database's types by the kinds in `schema`. `numbered`, `numbered_forever`: the type of a key that the
-    database counts, in the second case without reusing numbers. `mark`: the mark of a value by position; `named`: that
-    of a value by name. `writes`: the statement that begins a transaction which locks out other writers at once.
-    `server`: whether idle connections may break, and all rows are sent at once by default. `tables`: the query for the
-    names of all tables.
+    - `types`: the database's types by the kinds in `schema`.
+    - `numbered`: the type of a key that the database counts; `numbered_forever`: the same without reusing numbers.
+    - `mark`, `named`: the placeholder of a value by position, and by name.
+    - `writes`: the statement that begins a transaction and locks out other writers at once.
+    - `server`: whether idle connections may break, and all rows are sent at once by default.
+    - `tables`: the query for the names of all tables.
     """
 
     name: str

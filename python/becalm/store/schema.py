@@ -32,10 +32,12 @@ class Column(msgspec.Struct, frozen=True):
 
 
 class StoreTable(msgspec.Struct, frozen=True):
-    """A table. `key`: the names of the columns of its key; without any it is `id`, which the database counts.
+    """A table.
 
-    `forever`: whether an `id` is never used again after its row is deleted. `unique`: a column with distinct values;
-    `indexed`: a column with an index. `packed`: whether rows are stored by the key only, if the database supports it.
+    - `key`: the names of the columns of the key; without any the key is `id`, which the database counts.
+    - `forever`: whether an `id` is never used again after its row is deleted.
+    - `unique`: a column with distinct values; `indexed`: a column with an index.
+    - `packed`: whether rows are stored by the key only, if the database supports it.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """The interface of the store for the rest of becalm.
 
 `Store.open` returns a store of the present version. `begin`, `append` and `conclude` write one study; everything else
-reads. Each call is a transaction, or a part of that of `together`; its writes have been committed when it returns. The
+reads. Each call is a transaction, or a part of `together`'s; its writes have been committed when it returns. The
 statements are in `studies`, `runs`, `loads` and `region_parts`.
 """
 
@@ -229,7 +229,7 @@ class Store:
             if newest is None:
                 raise UsageError(f"The store {self.shown} is empty. Measure something first: becalm run -- true")
             return newest
-        # A number with more digits than the database's type cannot be that of a study.
+        # A number with more digits than the database's type cannot be a study's.
         if not text.isdecimal() or len(text) > 18:
             raise UsageError(f"{text!r} is not a study. Give its number (`becalm list` shows them) or 'last'.")
         self.began_ns(int(text))

@@ -25,8 +25,10 @@ LOST = "lost"
 class Salvaged(msgspec.Struct, frozen=True):
     """The result of the repair of a store.
 
-    `rows`: the number of saved rows by table; `damaged`: that of rows that were found but fail their checksum.
-    `described_anew`: studies whose description is lost; `pages`: pages of tables that cannot be read.
+    - `rows`: the number of saved rows by table.
+    - `damaged`: the number of rows by table that were found but fail their checksum.
+    - `described_anew`: studies whose description is lost.
+    - `pages`: the number of pages of tables that cannot be read.
     """
 
     rows: Mapping[str, int]
