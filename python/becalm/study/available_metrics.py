@@ -22,7 +22,7 @@ def without_unmeasurable(
 ) -> tuple[Study, tuple[Finding, ...]]:
     """Return a study without the further metrics that cannot be measured on a host, and a finding for each of them.
 
-    The listener is told of them. Raises RefusedError where the first metric of a program cannot be measured.
+    The listener is called with each of them. Raises RefusedError if the first metric of a program cannot be measured.
     """
     findings: list[Finding] = []
     while any(len(workload.metrics) > 1 for workload in study.workloads):

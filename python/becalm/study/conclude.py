@@ -79,7 +79,7 @@ def conclude(
 
 
 def interim(looks: Looks, number: int | None) -> Verdict:
-    """Return what the last look has shown, for the progress display."""
+    """Return the verdict of the last look, for the progress display."""
     return _verdict(looks, number, [] if looks.summary is None else [looks.summary])
 
 
@@ -273,7 +273,7 @@ def _schedule_findings(looks: Looks, runs: StudyData) -> tuple[Finding, ...]:
         return ()
     back = looks.schedules.groups.choice.back
     if options.schedule is None and back not in (None, BackToTurns.FAILED):
-        return ()  # Turns are what is expected where nothing was requested.
+        return ()  # Without a request everybody expects turns.
     from becalm.analysis.alongside import alongside_findings  # Programs that take turns start without it.
 
     columns = [runs.columns(program, ("apart_ns",))["apart_ns"] for program in range(len(looks.names))]

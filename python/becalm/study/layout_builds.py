@@ -52,7 +52,7 @@ def build_side(
     timeout_s: float,
     program: Callable[[Workload], Workload],
 ) -> SideBuilds:
-    """Build a program with each seed, each in a new directory below `root`, and return what was built.
+    """Build a program with each seed, each in a new directory below `root`, and return the builds.
 
     `command`: the words of the build; `program`: the workload of a layout, from the values of its placeholders.
     Raises WorkloadError where a build fails or leaves no program, MachineError where it cannot be started, and

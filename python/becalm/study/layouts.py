@@ -138,8 +138,10 @@ def conclude(looks: Looks, record: StudyData, number: int | None, noticed: Seque
 
 
 def conclude_stored(document: Document) -> LayoutComparison | Verdict:
-    """Return the comparison of a stored study without one; its programs by themselves where nothing tells which
-    layouts they are. Raises UnfinishedError when it has no finished round."""
+    """Return the comparison of a stored study without one, or the verdict on its programs if their layouts are unknown.
+
+    Raises UnfinishedError when the study has no finished round.
+    """
     options = LayoutOptions.from_json(document.study.options)
     if not options.whole(len(document.study.workloads)):
         return summarise_stored(document)

@@ -5,7 +5,7 @@ have several studies with the same option `group`. Each is stored, shown, export
 a lost host costs only its own study.
 
 `on_hosts` measures all of them: hosts on different machines at the same time, a thread each; hosts on one machine one
-after the other; this machine before all others, because receiving their rows would disturb what is measured here.
+after the other; this machine before all others, because receiving their rows would disturb the runs here.
 """
 
 from __future__ import annotations

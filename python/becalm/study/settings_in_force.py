@@ -43,8 +43,8 @@ def in_force(
     """Return the study with the settings to apply for each of its settings, and those already applied.
 
     A profile is applied as far as the machine has its knobs; the study's own settings override it. `warned`, or else
-    the session's listener, is told which settings were left out and which applied settings do not reach these programs.
-    Raises UsageError, MachineError.
+    the session's listener, is called with the settings that were left out and the applied settings that do not reach
+    these programs. Raises UsageError, MachineError.
     """
     warned = warned or session.listener.warned
     standing = Settings.of(host.facts().get("kept"))
