@@ -24,10 +24,13 @@ AT_BOOT = "set at boot: this host does not reboot during a study"
 
 
 class SearchLimits(msgspec.Struct, frozen=True):
-    """The limits of a search: `only` these knobs (empty: all), `without` those, dangerous ones by `consent`.
+    """The limits of a search.
 
-    `preserve_multicore`: leave out everything that keeps a program on fewer CPUs. `privileged`: whether the host may
-    change the machine. `reboots`: whether the host may set boot parameters; `stays`: the reason if it may not.
+    - `only`: the knobs to search (empty: all); `without`: the knobs to leave out.
+    - `consent`: whether dangerous knobs are allowed.
+    - `preserve_multicore`: leave out everything that keeps a program on fewer CPUs.
+    - `privileged`: whether the host may change the machine.
+    - `reboots`: whether the host may set boot parameters; `stays`: the reason if it may not.
     """
 
     only: tuple[str, ...] = ()

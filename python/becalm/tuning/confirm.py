@@ -121,7 +121,7 @@ def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bo
     arms, shape = here.affordable(first)
     left = here.loops_left(arms, shape)
     if left is not None and left < FEWEST_LOOPS:
-        # The report then says that none was found, instead of that none help.
+        # The report then states that no helpful setting was found, and not that none helps.
         tuned.findings.append(_too_short([strongest if name == TUNED else name for name in arms if name != BASELINE]))
         return False
     confirmation = alone = yield from _confirm_first(here, first, why)

@@ -34,8 +34,9 @@ class PhaseRequest(msgspec.Struct, frozen=True):
 class PhaseResult(msgspec.Struct, frozen=True):
     """The results of a request.
 
-    `samples`: by program, then by arm. `together`: by arm, for all programs together. `cpu`: CPU times of the first arm
-    by program, ns, one array for each loop. `floor`: the sample of the built-in kernel.
+    - `samples`: the samples by program, then by arm; `together`: those of all programs together, by arm.
+    - `cpu`: the CPU times of the first arm by program, ns, one array for each loop.
+    - `floor`: the sample of the built-in kernel.
     """
 
     samples: tuple[tuple[Sample, ...], ...]

@@ -69,7 +69,7 @@ def tune_phases(
 ) -> PhaseGenerator:
     """Yield the requests of a study; see the module.
 
-    `programs`: their names, in the order of the samples. `method`: a method in place of that of the options.
+    `programs`: their names, in the order of the samples. `method`: a method that replaces the one in the options.
     """
     requested, options = options, complete(options)
     space = options.allowed.space

@@ -1,4 +1,4 @@
-"""Leaving out groups of settings with the same effect, if the effects of single settings do not add up to that of all.
+"""Leaving out groups of settings with the same effect, if the single effects do not add up to the effect of all.
 
 If one of two settings has the whole effect of the other, leaving out either has no effect; only leaving out both has.
 So if the chosen settings reduce the spread or change the mean time by more than the single ones do, those of one family
