@@ -109,7 +109,7 @@ def bisect(
         try:
             result = search.through(builds)
         except (Interrupted, KeyboardInterrupt):
-            # Also during a build, or before the first pair of runs: the journal has what is known.
+            # Also during a build, or before the first pair of runs: the journal has all results.
             raise Interrupted(words.INTERRUPTED) from None
     journal.forget()
     return result

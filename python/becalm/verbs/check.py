@@ -78,10 +78,10 @@ def check(commands: Sequence[str], *, stored: bool = False, **keywords: Unpack[C
 
     Arguments:
         commands: the old and the new command line; with `old_build` and `new_build` any number of command lines with
-            {build} in them, each of which is compared between the two; with `stored` two sources as of
-            `compare_stored`. A text of a source that names several programs, such as "google-benchmark:old/bench",
-            is one benchmark for each name that both builds have.
-        stored: compare what was measured before.
+            {build} in them, each of which is compared between the two builds; with `stored` two sources, as in
+            `compare_stored`. A source that names several programs, such as "google-benchmark:old/bench", is one
+            benchmark for each name that both builds have.
+        stored: compare stored results, without measuring.
 
     `budget` is for each benchmark. Raises UsageError, WorkloadError (a program cannot be run at all), MachineError,
     StoreError.

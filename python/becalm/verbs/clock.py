@@ -66,22 +66,22 @@ def clock(
     """Evaluate a machine's timers: a statement of trust, then t_min and t_diff of each at each flush size.
 
     Arguments:
-        host: where: local, ssh://…, guest:….
-        budget: time for everything, seconds or text with a unit; None: 5 min, or 20 s of a quick one.
+        host: the machine: local, ssh://…, guest:….
+        budget: time for everything, seconds or text with a unit; None: 5 min, or 20 s with `quick`.
         quick: the usual timers, without the flushes that take longest.
         cpu: the processor that measures; None: the last one that this process may use.
         timers, flushes: names; none: all. FILE.so:FUNCTION is a timer of one's own: `uint64_t FUNCTION(void)`.
         filter: how the operating system's share is separated: robust, forest, none.
         search: grid, or published: the paper's scan with the paper's numbers.
-        seed: of the order of measurements and of the forest.
-        check: a length; the report's exit code says whether it can be timed.
-        resume: go on with an evaluation that asked for the same and was interrupted.
-        ticks: a CSV file for how often each value was read.
+        seed: the seed of the order of measurements, and of the forest.
+        check: a length; the report's exit code is the answer whether it can be timed.
+        resume: continue an interrupted evaluation with the same options.
+        ticks: a CSV file to write, with the number of times that each value was read.
         keep: a name under which to store the evaluation.
         stored: the name of a stored evaluation, "last", or a path to its JSON: nothing is measured then.
         listener: called with the progress.
 
-    Interrupted, the report rests on the cells that were measured. Raises UsageError, MachineError, Interrupted.
+    After an interruption the report uses the cells that were measured. Raises UsageError, MachineError, Interrupted.
     """
     _known("filter", filter, FILTERS)
     _known("search", search, SEARCHES)
@@ -200,7 +200,7 @@ class _Gathered:
 
     def report(self, resumed: int) -> ClockReport:
         """Return the report on the results."""
-        # A cell that was measured in a later round is listed with those of its flush.
+        # A cell that was measured in a later round is listed with the other cells of its flush.
         place = {flush: number for number, flush in enumerate(dict.fromkeys(flush for _, flush in self.cells))}
         ordered = sorted(self.cells.values(), key=lambda cell: place[cell["flush"]])
         cells = tuple(map(TimerCell.from_json, ordered))

@@ -90,7 +90,7 @@ def compare(
     `budget`.
 
     Raises UsageError, WorkloadError (a program cannot be run or fails at once), MachineError, StoreError; with several
-    hosts when none gave anything.
+    hosts only if none has a result.
     """
     several = hosts is not None or cluster is not None
     options, session, program = split_keywords(CompareOptions, keywords, ComparedPrograms, WithProfile, Response, Work)
@@ -174,7 +174,7 @@ def programs_of(
     names = list(compared.names)
     if not names:
         return workloads
-    # A single name that tells the variants apart is a template; any other name belongs to one program.
+    # A single name that differs between the variants is a template; any other name belongs to one program.
     distinct = {filled(names[0], workload) for workload in workloads}
     if not (parameters and len(names) == 1 and len(distinct) == len(workloads)):
         names = _one_each(names, len(workloads), "names", "--name", alone=False)

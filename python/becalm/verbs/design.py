@@ -61,15 +61,15 @@ class FitKeywords(TypedDict, total=False):
 
 @takes(DesignOptions)
 def design(kind: str, factors: Sequence[str | Factor], **keywords: Unpack[DesignKeywords]) -> Design:
-    """Return a design of experiments: which runs to make, in which order.
+    """Return a design of experiments: the runs to make, and their order.
 
     Arguments:
         kind: "factorial", "plackett-burman", "central" (central composite) or "box-behnken".
-        factors: what is varied, as values or as text: "time=80..90min", "slice=0.1..100ms:log",
+        factors: the varied quantities, as values or as text: "time=80..90min", "slice=0.1..100ms:log",
             "workers=1..64:log:whole", "policy=other,batch".
 
-    Returns a Design; its `csv` is a file for a spreadsheet, with empty cells for what is measured.
-    Raises UsageError for what such a design cannot have.
+    Returns a Design; its `csv` is a file for a spreadsheet, with empty cells for the measured values.
+    Raises UsageError for factors or options that this kind of design does not allow.
     """
     refuse_unknown(keywords, DesignOptions)
     options = DesignOptions(**parse_keywords(DesignOptions, keywords))
@@ -88,7 +88,7 @@ def fit_design(file: str | Path, **keywords: Unpack[FitKeywords]) -> DesignFit:
         file: comma-separated values, as `design` writes them or any with the factors' ranges in the heads of their
             columns (docs/how-to/design.md).
 
-    Raises UsageError for a file that cannot be read, and for data from which nothing can be said.
+    Raises UsageError for a file that cannot be read, and for data that no model can be fitted to.
     """
     refuse_unknown(keywords, FitOptions)
     options = FitOptions(**parse_keywords(FitOptions, keywords))

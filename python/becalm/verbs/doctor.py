@@ -58,9 +58,9 @@ def doctor(
         measure: also run a fixed piece of work (n dependent additions, about 7 ms) again and again.
         budget: the time for that, in seconds, or text with a unit.
         listener: called with the progress.
-        sudo: report what would be permitted with sudo.
+        sudo: report the settings that would be permitted with sudo.
 
-    Returns a Diagnosis; its findings are ranked, the worst first. Interrupted, it rests on what was measured.
+    Returns a Diagnosis; its findings are ranked, the worst first. After an interruption it uses the finished runs.
     Raises UsageError, MachineError.
     """
     budget_ns = duration_ns(budget)

@@ -45,7 +45,7 @@ SHORTEST_NS = 100_000_000
 
 
 class _Seen(msgspec.Struct, frozen=True):
-    """The observations of one program on one machine, and those of unloaded runs where a plan names them.
+    """The observations of one program on one machine. `calm`: those of unloaded runs, if a plan names such runs.
 
     `plans`: the kinds of load that each study's plan drew; empty sets without a plan.
     """
@@ -82,7 +82,7 @@ def explain(
         last: explain the last study, as "last" does.
         store: file or URL of the store.
         seed: the seed of the bootstrap and of permutations.
-        warned: called with a sentence about what was recovered from killed becalms, and what is damaged.
+        warned: called with a sentence about runs recovered from killed becalms, and about damaged parts of the store.
 
     Raises UsageError when there is no such study, no such program, or no load was recorded; StoreError.
     """

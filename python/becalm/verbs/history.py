@@ -48,7 +48,7 @@ def history(
     """Return the history of a project's benchmarks, with their changes.
 
     Arguments:
-        project: its name [default: that of the repository's directory, or the only recorded one].
+        project: the project's name [default: the name of the repository's directory, or the only recorded project].
         branch: only sessions of this branch; for sessions of an unknown branch the repository decides, where it has
             the commit.
         tag: only sessions with this tag.
@@ -57,9 +57,9 @@ def history(
         links: URL of a commit, with {commit} in it.
         rate: accepted false alarms per commit, over all benchmarks.
         fail_on_change: whether `exit_code` is 1 when the newest session shows a change for the worse.
-        repository: the git repository that knows the order of commits [default: that of the working directory].
-        store: where studies are kept [default: the usual store].
-        warned: called with a sentence about what in the store is damaged and left out.
+        repository: the git repository with the order of commits [default: the working directory's repository].
+        store: the store of the studies [default: the usual store].
+        warned: called with a sentence about damaged parts of the store, which are left out.
 
     Raises UsageError for an unknown project or baseline, or an invalid rate; StoreError.
     """
@@ -236,7 +236,7 @@ def _recorded(opened: Store, session: _Session, lost: list[int]) -> RecordedSess
 
 
 def machine_of(stored: StoredStudy, options: RecordOptions) -> tuple[str, str, str, str]:
-    """Return what must be equal in comparable sessions: name, processor with memory, kernel, settings."""
+    """Return the facts that are equal in comparable sessions: name, processor with memory, kernel, settings."""
     facts = stored.facts
     host, cpu, kernel, memory = ((facts.get(name) or {}) for name in ("host", "cpu", "kernel", "memory"))
     name = options.machine or str(host.get("hostname") or stored.study.host)

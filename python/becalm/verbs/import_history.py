@@ -20,9 +20,11 @@ from becalm.study.repository import Repository
 class HistoryPlace(msgspec.Struct, frozen=True):
     """The place of imported results in a history, as far as the user names it; the rest comes from the files.
 
-    `project`: its name. `commit`: what was measured, by any name that git knows in the repository, or verbatim.
-    `date`, `branch`: those of the commit. `machine`: the name of comparable machines. `repository`: the git repository
-    that knows the commit [default: that of the working directory].
+    - `project`: the project's name.
+    - `commit`: the measured commit, by any name that git knows in the repository, or verbatim.
+    - `date`, `branch`: the date and the branch of the commit.
+    - `machine`: the name of comparable machines.
+    - `repository`: the git repository with the commit [default: the working directory's repository].
     """
 
     project: str | None = None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Listing(msgspec.Struct, frozen=True):
-    """The studies of a store, newest first, and what was recovered from killed becalms.
+    """The studies of a store, newest first, and the studies recovered from killed becalms.
 
     `outcomes`: the outcomes of the studies by number, where requested.
     """

@@ -59,7 +59,7 @@ def call(box: Toolbox, name: str, arguments: Arguments, listener: ProgressListen
     except BecalmError as error:
         return ToolAnswer(str(error), {"exit_code": error.exit_code}, error=True)
     except Exception as error:
-        # Otherwise the agent would see a failure of the protocol and not know what was stored.
+        # Otherwise the agent would see a failure of the protocol, and not know which results are stored.
         return ToolAnswer(words.defect(error), {"exit_code": MachineError.exit_code}, error=True)
 
 

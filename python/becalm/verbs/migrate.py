@@ -60,16 +60,16 @@ def migrate(
             it waits (2), or it begins another program (0); no longer than the wait can save, or than the limit.
         rules: the rules that find these moments: rise (becalm's own), published, adaptive or cusum.
         window: T, the interval of counting, seconds or text ("5ms").
-        limit: the longest wait, after which it is moved in any case, at most "100ms", which is the default.
-        events: what is counted: "llc" (the last-level cache), "ws_turnover" (pages it newly uses), "faults" (type 0
+        limit: the longest wait, after which it is moved in any case; at most "100ms", the default.
+        events: the counted events: "llc" (the last-level cache), "ws_turnover" (pages it newly uses), "faults" (type 0
             only), or "auto", the first of these that the machine can count.
         by: how switches are observed: "perf", or "bpf" where the agent was built with programs for the kernel.
-        s1, s2: shares of own and of others' references from which misses are many; S1 of the published rules.
+        s1, s2: the shares of own and of others' references above which misses are many; S1 of the published rules.
         reuse: p, the probability that a line is used again; 0.8 as published.
-        miss_cost: t_s, the cost of losing a line ("96.8ns"); by default that of the cache that is left.
+        miss_cost: t_s, the cost of losing a line ("96.8ns") [default: the cost for the cache that it leaves].
         llc: only to CPUs of the "same" or another ("other") last-level cache than the one where it runs.
-        keep: it stays there until `reset`. Otherwise it gets its CPUs back at the end of this call.
-        duration: the time until then, seconds or text ("10min"); None: until it ends, or Ctrl-C.
+        keep: the process stays there until `reset`; otherwise it gets its CPUs back at the end of this call.
+        duration: the longest time of this call, seconds or text ("10min"); None: until the process ends, or Ctrl-C.
         host: the host whose agent binds it; the process is looked up on this machine.
         sudo: bind the process as root.
         root: a directory that looks like `/`, in which to look up the process.

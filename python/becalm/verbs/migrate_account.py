@@ -43,12 +43,12 @@ def account_migration(
         moves: the number of random moments.
         rules: rise (becalm's own), published, adaptive or cusum.
         window: T, seconds or text ("5ms").
-        reuse: p, the probability that a line is used again: waiting lasts as long as (1 - p) of what was counted is
-            worth. 0.8 as published; 0 waits longest.
+        reuse: p, the probability that a line is used again: the wait lasts as long as the share 1 - p of the counted
+            events is worth. 0.8 as published; 0 waits longest.
         seed: the seed of moments and places of pages.
         cache: size of each last-level cache, of 12 ways ("384K") [default: 6 MiB].
 
-    Raises UsageError for what cannot be simulated, MachineError without the engine.
+    Raises UsageError for arguments that cannot be simulated, MachineError without the engine.
     """
     if to not in TO:
         raise UsageError(f"A program is moved to the {' or the '.join(map(repr, TO))} last-level cache, not to {to!r}.")

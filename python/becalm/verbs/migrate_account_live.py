@@ -62,7 +62,7 @@ def account_command(
         rules, window, limit, events, by: as for `becalm.migrate` with `at_sweetspot`.
         seed: the seed of the moments.
         host, sudo: the host whose agents run it; binding needs root; the program runs as the user in any case.
-        store: where the runs are kept, like those of `compare`.
+        store: the store of the runs, as for `compare`.
         listener: receives the progress.
 
     Raises UsageError for a program too short to be moved during a run, RefusedError where nothing can be counted or
@@ -102,7 +102,7 @@ def account_command(
 
 
 def _tried(machine: Host, workload: Workload, events: str, window_ns: int, by: str) -> tuple[Recording, int]:
-    """Return what can be recorded of a program, and how long it runs, by a run that is not counted."""
+    """Return the recording that a program permits, and the program's duration, by a run that is not counted."""
     why: list[str] = []
     for name in order(events, by):
         recording = Recording(name, window_ns, max(LEAST_BATCH_NS, window_ns // 2), by=by)

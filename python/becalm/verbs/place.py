@@ -55,8 +55,8 @@ def place(
         host: the machine that the programs will run on.
         store: where studies are kept.
 
-    Raises UsageError for what cannot be placed, RefusedError for a profile of another machine, MachineError and
-    StoreError.
+    Raises UsageError for programs that cannot be placed, RefusedError for a profile of another machine, MachineError
+    and StoreError.
     """
     refuse_unknown(keywords, PlaceOptions)
     options = PlaceOptions.of(keywords)

@@ -48,13 +48,13 @@ def simulate_placement(
     """Place programs on simulated chips by several methods, and play each placement through.
 
     Arguments:
-        tasks: names of programs in the file; none are all of them.
-        programs: a file that describes programs alone; the published one that comes with becalm otherwise.
-        methods: which placements; none are all of them.
-        drain: what ends does not begin again.
-        weights: folder of one's own weights, of `train_placement`.
+        tasks: names of programs in the file; none: all of them.
+        programs: a file that describes programs running alone [default: the published one that comes with becalm].
+        methods: the placement methods; none: all of them.
+        drain: do not restart a program that ends.
+        weights: a folder of one's own weights, written by `train_placement`.
 
-    Raises UsageError for what cannot be placed, MachineError without the engine.
+    Raises UsageError for programs that cannot be placed, MachineError without the engine.
     """
     refuse_unknown(keywords, PlaceOptions)
     options = PlaceOptions.of({**keywords, "chips": keywords.get("chips") or CHIPS})
@@ -84,13 +84,13 @@ def train_placement(
     """Train the placement methods that learn, on generated programs, and report how good they are on unseen ones.
 
     Arguments:
-        programs: a file of programs whose distribution is drawn from; the published one otherwise.
-        seeds: of the cross-validation, each of five folds.
-        seed: of the weights that are kept.
-        save: a folder for the weights, which `weights` of `simulate_placement` takes.
+        programs: a file of programs, whose distribution the generated ones follow [default: the published one].
+        seeds: the seeds of the cross-validation, each of five folds.
+        seed: the seed of the weights that are saved.
+        save: a folder for the weights, which `weights` of `simulate_placement` accepts.
         say: called with a sentence about progress.
 
-    Without scikit-learn no support vector machine is trained, and that is said.
+    Without scikit-learn no support vector machine is trained, and the result contains the reason.
     Raises UsageError for a file or folder that cannot be used.
     """
     known = model.published() if programs is None else model.read(programs)

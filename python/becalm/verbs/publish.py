@@ -62,9 +62,9 @@ def publish(
         title: heading of the first page.
         reports: the number of newest studies whose full report, with all pictures, is drawn.
         links: URL of a commit, with {commit} in it.
-        repository: the git repository that knows the order of commits [default: that of the working directory].
+        repository: the git repository with the order of commits [default: the working directory's repository].
         store: where the studies are kept [default: the usual store].
-        warned: called with a sentence about what was recovered or is damaged.
+        warned: called with a sentence about recovered runs or damaged parts of the store.
 
     Values of environment variables that were given to programs are left out.
     Raises UsageError for a directory that becalm did not write, MachineError, StoreError.

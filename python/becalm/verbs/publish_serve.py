@@ -36,10 +36,10 @@ def serve_site(
     """Yield a site after each look at the store, and serve it on 127.0.0.1 until the iterator is closed.
 
     Arguments:
-        directory: as of `publish` [default: a temporary one].
+        directory: as in `publish` [default: a temporary one].
         port: the port to listen on; 0 for any free one.
         ready: called with a sentence about the address of the site.
-        title, reports, links, repository, store, warned: as of `publish`.
+        title, reports, links, repository, store, warned: as in `publish`.
 
     Raises what `publish` raises, and MachineError for a port that is taken.
     """

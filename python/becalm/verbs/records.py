@@ -59,8 +59,8 @@ class Shown(Result, frozen=True):
 def show(reference: str | int = "last", store: str | None = None, *, warned: Warned | None = None) -> Shown:
     """Return a study again: its number, or "last". Raises UsageError when there is none, StoreError.
 
-    The result has the stored verdict; else one from its runs, as if they came in now. `warned` takes a sentence on what
-    was recovered from killed becalms.
+    The result has the stored verdict; without one, a verdict computed from the study's runs. `warned` is called with a
+    sentence on the runs recovered from killed becalms.
     """
     document = stored(reference, store, warned=warned, later=True)
     return Shown(document, conclude(document))
@@ -187,10 +187,12 @@ DRAWN = 3
 
 
 class Imported(msgspec.Struct, frozen=True):
-    """The result of an import. `studies`: their numbers, in its order; `known`: those of them that were stored before.
+    """The result of an import.
 
-    `left_out`: entries of the file that are no values, by the reason. `project`: the one whose sessions they are; empty
-    for studies of their own.
+    - `studies`: the numbers of the imported studies, in the order of the file.
+    - `known`: the numbers among them that were stored before.
+    - `left_out`: entries of the file that are no values, by the reason.
+    - `project`: the project whose sessions the studies are; empty for studies of their own.
     """
 
     studies: tuple[int, ...]
@@ -219,9 +221,9 @@ def import_file(
     alongside: str | int | None = None,
     **place: str | None,
 ) -> Imported:
-    """Import a file as `import_` does, and return what was left out of it and what is not new.
+    """Import a file as `import_` does, and return also the left out entries and the studies that are not new.
 
-    `t_diff`, `alongside`: as of `import_regions`, for a file of timed regions.
+    `t_diff`, `alongside`: as in `import_regions`, for a file of timed regions.
     """
     from becalm.verbs import regions  # The list of studies is read without them.
 
@@ -306,9 +308,9 @@ def _wrong(document: Document, *, drawn: bool = True) -> str:
 
 
 class ImportedLoad(msgspec.Struct, frozen=True):
-    """The load that runs of a study got from a record of sysstat: `covered` of its `runs` have one now.
+    """The result of adding a record of sysstat to a study: `covered` of the study's `runs` have a record of load now.
 
-    `machine`: where it was recorded; `left_out`: a sentence on each kind of entry in the file that was not used.
+    `machine`: the machine of the record; `left_out`: a sentence on each kind of entry in the file that was not used.
     """
 
     study: int

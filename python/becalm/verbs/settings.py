@@ -82,10 +82,10 @@ def apply(
         strict: raise UsageError for a setting that this machine does not have, instead of leaving it out.
         dry_run: report what would be written, write nothing.
         boot: apply the settings that are parameters of the kernel, and no others.
-        allow_reboot: with `boot`, restart another machine now, and check it, instead of leaving that to somebody.
-        keep: with `boot`, apply the settings at every start, once this start has them and went well.
-        listener: gets warnings of what cannot be restored, before anything is written, and the command's output where
-            it cannot write itself; None: that output is passed on to our own.
+        allow_reboot: with `boot`, restart another machine now and check it, instead of leaving the restart to the user.
+        keep: with `boot`, apply the settings at every start, once a start with them went well.
+        listener: called with warnings of settings that cannot be restored, before anything is written, and with the
+            command's output where it cannot write itself; None: the output is passed on to our own.
 
     Raises UsageError (unknown name or value, consent missing), MachineError (rights, another becalm), RefusedError;
     BootError when a machine did not start with the parameters, or its kernel did not accept them.

@@ -55,12 +55,12 @@ def simulate(
         settings: the kernel's settings, of the scheduler or of all tasks: {"sched_base_slice_ns": 3000000, "nice": 5}.
         seeds: the number of simulations with different seeds; without jitter they are all equal.
         until: the simulated time at which to stop, seconds or text ("10s").
-        trace: a file for who ran where, in the first simulation, for ui.perfetto.dev or chrome://tracing.
-        timeline: keep who ran where, of the first simulation, for pictures of a report.
+        trace: a file for the turns of each CPU in the first simulation, for ui.perfetto.dev or chrome://tracing.
+        timeline: keep the turns of each CPU in the first simulation, for pictures of a report.
         progress: called with the simulated time, ns, and the share of tasks that have ended.
 
-    Ctrl-C ends it: what was simulated until then is in the last run, which is not `finished`.
-    Raises UsageError for what cannot be simulated (tasks that wait for each other included), MachineError.
+    Ctrl-C ends the simulation: its part until then is in the last run, which is not `finished`.
+    Raises UsageError for a program that cannot be simulated (or whose tasks wait for each other), MachineError.
     """
     if not 1 <= seeds <= MOST_SEEDS:
         raise UsageError(f"--seeds is a number from 1 to {MOST_SEEDS}, not {seeds}.")

@@ -1,7 +1,7 @@
 """`becalm sweetspots -- CMD` and `--pid N`: record who runs when on each CPU, report when a program moves cheaply.
 
 The agent records (`becalm.hosts.recorded`), the records are written to a private file at once, and the engine reads it
-at the end, so that neither has the stream in memory. With `migrate` the records go to a `recorded_move.Mover`, too.
+at the end, so that neither has the stream in memory. With `migrate`, a `migrate_recorded.Mover` gets the records, too.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def record_sweetspots(
         command: started as the invoking user; kernel:NAME is a built-in program, whose marks are recorded; or
         pid: a process that runs already, recorded until it ends.
         events: llc (references and misses of the last-level cache), faults (page faults) or ws_turnover (newly
-            referenced pages): the last two work without counters in the processor, and are no miss ratio.
+            referenced pages). The last two need no counters in the processor, and are no miss ratio.
         by: the source of switches: perf, or bpf where the agent was built with programs for the kernel (`make bpf`).
         window: T, seconds or text ("5ms").
         rules: rise (ours), published, adaptive or cusum.

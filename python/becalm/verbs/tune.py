@@ -223,7 +223,7 @@ def _cost(options: TuneOptions, names: Sequence[str], pilots: Sequence[Run], see
 def _allowed(
     opened: StudySession, options: TuneOptions, programs: Sequence[Workload], tried: Tried, kernel: Workload | None
 ) -> Allowed:
-    """Return what the host permits to be set, determined before hours of measuring."""
+    """Return the settings that the host permits, determined before hours of measuring."""
     rows, able = opened.host.knobs(), opened.host.abilities()
     limits = SearchLimits(
         only=options.only,
@@ -271,7 +271,7 @@ def _refuse_short(options: TuneOptions, programs: Sequence[Workload], pilots: Se
 
 
 def _least_of(excluded: Sequence[Excluded]) -> str:
-    """Return why settings are left out, the most frequent reasons first."""
+    """Return the reasons why settings are left out, the most frequent first."""
     reasons = Counter(exclusion.reason for exclusion in excluded).most_common(2)
     return "; ".join(f"{count} of them: {reason}" for reason, count in reasons) + ("." if reasons else "")
 

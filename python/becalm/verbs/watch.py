@@ -95,7 +95,7 @@ def watch_machine(
         sudo: change settings as root, which watching needs only to count delays.
         root: a directory that looks like `/`, to read instead of the machine.
         ending: a means to end it from elsewhere.
-        warned: called with a sentence where times are not those of a real processor.
+        warned: called with a sentence if the times are not those of a real processor.
 
     Raises UsageError for an interval that is too short or a simulated host, MachineError when the host is lost.
     """
@@ -115,9 +115,9 @@ def watch_process(
     ending: Ending | None = None,
     warned: Callable[[str], None] | None = None,
 ) -> Iterator[Instant]:
-    """Yield what a running process and the machine do, interval by interval, until the process ends.
+    """Yield the activity of a running process and of the machine by interval, until the process ends.
 
-    The last Instant says that it has ended.
+    The last Instant marks the end.
 
     Arguments:
         pid: the number of the process; the others as for `watch_machine`.
@@ -178,9 +178,9 @@ def live(watching: Watching) -> Iterator[Instant]:
 
 
 def follow(pid: int, watching: Watching) -> Iterator[Instant]:
-    """Yield what a running process and the machine do, interval by interval, until the process ends.
+    """Yield the activity of a running process and of the machine by interval, until the process ends.
 
-    The last Instant says that it has ended.
+    The last Instant marks the end.
 
     Raises UsageError as `live`, WorkloadError for a missing process, RefusedError for one that may not be read,
     MachineError.
