@@ -1,4 +1,4 @@
-"""Sentences of findings of a completed design: what is wrong or doubtful about a fit, and what to do next.
+"""Sentences of findings of a completed design: the faults and doubts of a fit, and the next steps.
 
 A fit of the trials of `becalm tune` has `search` among its numbers, since the next steps differ there.
 """

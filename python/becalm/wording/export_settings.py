@@ -55,7 +55,7 @@ def whole(settings: ProductionSettings) -> str:
         return f"{title}, for production: {files}. Nothing was changed on this machine."
     names = [setting.knob for setting in settings.left]
     if settings.missing:
-        # The first line must already state that the files do not do what was measured.
+        # The first line must already state that the files do not have the measured effect.
         most = "helped most" if settings.missing[0] == settings.helped[0] else "helped"
         rest = [name for name in names if name not in settings.missing]
         others = f", nor {'is' if len(rest) == 1 else 'are'} {listed(rest)}" if rest else ""

@@ -70,7 +70,7 @@ def _counts(comparison: LayoutComparison) -> str:
 
 
 def by_layout(comparison: LayoutComparison) -> str:
-    """Return what layout alone does to a build, and what a single pair of builds would have shown."""
+    """Return the sentence on the effect of layout alone, and on the results of single pairs of builds."""
     if not math.isfinite(comparison.layout_sd):
         return "One round does not tell layout from noise: measure longer."
     lowest, highest = (percent(end, sign=True) for end in (comparison.pair_low, comparison.pair_high))
@@ -85,7 +85,7 @@ def by_layout(comparison: LayoutComparison) -> str:
 
 
 def limited_by(comparison: LayoutComparison) -> str:
-    """Return what the rest of the uncertainty is, and what would narrow it."""
+    """Return the sentence on the sources of the remaining uncertainty, and on ways to narrow it."""
     share = comparison.noise_share
     if not math.isfinite(share) or comparison.difference.standard_error == 0:
         return ""
@@ -105,7 +105,7 @@ def _gain(layouts: int) -> str:
 
 
 def gate(comparison: LayoutComparison) -> str:
-    """Return what became of `--fail-above`."""
+    """Return the sentence on the result of `--fail-above`."""
     bound = f"{percent(comparison.fail_above or 0.0)} %"
     d = comparison.difference
     what = f"{d.metric} is not worse by more than" if d.metric else "no slowdown above"
@@ -166,7 +166,7 @@ def layout_rows(comparison: LayoutComparison) -> tuple[tuple[str, ...], ...]:
 
 
 def legend(comparison: LayoutComparison) -> str:
-    """Return what the figures of the table are."""
+    """Return the explanation of the numbers in the table."""
     best, worst = _ends(comparison)
     return (
         f"Mean over the layouts. layout: standard deviation from build to build without noise; noise: that of the mean "
@@ -175,12 +175,12 @@ def legend(comparison: LayoutComparison) -> str:
 
 
 def building(sides: Sequence[str], layouts: int) -> str:
-    """Return what is said before the builds begin."""
+    """Return the sentence that is printed before the builds begin."""
     return f"Building {sides[0]} and {sides[1]}, each in {counted(layouts, 'layout')}."
 
 
 def no_seed(side: str, build: str) -> str:
-    """Return why a build is refused that does not depend on the layout."""
+    """Return the error for a build that does not depend on the layout."""
     return (
         f"The build of {side}, {build!r}, has no {{seed}}, so all layouts would be the same. Write it where the linker "
         "takes a seed, for example '-Wl,--shuffle-sections=.text.*={seed}'"
@@ -188,7 +188,7 @@ def no_seed(side: str, build: str) -> str:
 
 
 def no_place(side: str, command: str) -> str:
-    """Return why a program is refused that is the same in all layouts."""
+    """Return the error for a program that is the same in all layouts."""
     return (
         f"The command of {side}, {command!r}, has neither {{build}} nor {{seed}}, so all layouts would run the same "
         "program. Write {build}/ before its name, and have the build put it there."
@@ -196,7 +196,7 @@ def no_place(side: str, command: str) -> str:
 
 
 def no_directory(side: str, build: str) -> str:
-    """Return why a build is refused that cannot know where its program is looked for."""
+    """Return the error for a build that does not name the directory of its program."""
     return (
         f"The command of {side} is in {{build}}, and its build, {build!r}, does not name {{build}}. Write it in, for "
         "example: make SEED={seed} OUT={build}"
@@ -204,17 +204,17 @@ def no_directory(side: str, build: str) -> str:
 
 
 def not_started(side: str, argv: Sequence[str], reason: str) -> str:
-    """Return that a build cannot be started."""
+    """Return the error for a build that cannot be started."""
     return f"The build of {side} cannot be started: {argv[0]!r}: {reason}. No shell reads it; --shell has one read it."
 
 
 def failed(side: str, seed: int, argv: Sequence[str], reason: str) -> str:
-    """Return that a build failed."""
+    """Return the error for a build that failed."""
     return f"{side} cannot be built with seed {seed}: {reason.rstrip('.')}. The build was: {shlex.join(argv)}"
 
 
 def nothing_built(side: str, seed: int, argv: Sequence[str]) -> str:
-    """Return that a build left no program."""
+    """Return the error for a build that wrote no program."""
     return (
         f"The build of {side} with seed {seed} ended well, but {shlex.join(argv)!r} contains no file of that build. "
         "Have the "
@@ -223,7 +223,7 @@ def nothing_built(side: str, seed: int, argv: Sequence[str]) -> str:
 
 
 def all_equal(side: str, layouts: int) -> str:
-    """Return that the seed has no effect."""
+    """Return the error for a seed that has no effect."""
     return (
         f"All {layouts} builds of {side} are the same file: {{seed}} has no effect. A linker shuffles functions only "
         "if they were compiled with -ffunction-sections."

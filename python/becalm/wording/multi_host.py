@@ -15,11 +15,11 @@ from becalm.wording.compare import are, counted, duration, percent
 from becalm.wording.metric import quantity
 
 FEW = 3
-"""The number of hosts up to which their mean says little about others: Student's factor is 12.7 for two, 4.3 for
-three."""
+"""The number of hosts up to which their mean is little evidence about others: Student's factor is 12.7 for two, 4.3
+for three."""
 
 WIDEST = 100.0
-"""The ratio of an interval's ends above which the interval says nothing."""
+"""The ratio of an interval's ends above which the interval is of no use."""
 
 WAYS = (Answer.FASTER, Answer.SLOWER, Answer.LOWER, Answer.HIGHER)
 """The ways in which one program may differ from another."""

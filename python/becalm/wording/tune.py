@@ -20,7 +20,7 @@ TIMED = "time"
 """The objective of searching for the fastest settings."""
 
 COST = 0.0005
-"""The smallest change of the mean time worth reporting, a fraction; `judge.NEGLIGIBLE` gives the reason."""
+"""The smallest change of the mean time worth reporting, a fraction; the reason is at `analysis.compare.NEGLIGIBLE`."""
 
 
 def factor(ratio: Interval | float, value: float | None = None) -> str:
