@@ -1,16 +1,18 @@
-//! Interrupts that arrive at another CPU than before becalm, and bringing them back.
+//! Interrupts that arrive at another CPU than before becalm, and their way back.
 //!
-//! A mask that is written back moves no interrupt (`interrupt`). So it is given the CPU where it arrived before as its
-//! mask; the kernel moves it there as it next fires (irq_move_masked_irq in kernel/irq/migration.c), and then it gets its
-//! old mask. Some fire a thousand times a second and some never, so who restores settings does not wait for that: this
-//! list says which are under way, and a process that outlives becalm waits for them (`settle`), within a bound.
+//! Writing the old mask of an interrupt does not move it back (`interrupt`). So its mask is first set to the
+//! CPU where it arrived before; the kernel moves it there as it next fires (irq_move_masked_irq in
+//! kernel/irq/migration.c), and then it gets its old mask. Some interrupts fire a thousand times a second and
+//! some never, so a restore does not wait for that: this list records which are under way, and a process that
+//! outlives becalm waits for them (`settle`), within a bound.
 //!
-//! While the kernel moves one it arrives already where it should, and its mask still reads as it did before (`interrupt`).
-//! One reading of the mask never decides that such an interrupt is done, or somebody else's: it is given its old mask in
-//! any case, which the kernel does after the move.
+//! While the kernel moves an interrupt, it already arrives at the right CPU and its mask still reads as
+//! before (`interrupt`). So one reading of the mask never decides that such an interrupt is back, or that
+//! somebody else has moved it: its old mask is written in any case, and the kernel applies it after the move.
 //!
-//! The list is in a directory that a restart empties, as a restart puts all interrupts right. A hold that moves an
-//! interrupt again takes its old values from here, so that becalm's own never pass for the machine's.
+//! The list is in a directory that a restart empties, because a restart resets all interrupts. When settings
+//! move a listed interrupt again, its old values are taken from here, so that becalm's own are never taken
+//! for the machine's.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -30,22 +32,22 @@ use super::tree::{Tree, RUN};
 const LIST: &str = "/run/becalm/interrupts";
 const LOCK: &str = "/run/becalm/interrupts.lock";
 
-/// Between two looks, ms, doubling from the first to the last.
+/// The pause between two looks, ms, which doubles from the first value to the last.
 const PAUSE_MS: (u64, u64) = (1, 128);
 
-/// Why an interrupt is not back.
+/// The reason why an interrupt is not back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     /// It goes back when it next fires; its mask is that one CPU until then.
     Waiting,
-    /// It has not fired within the bound; it has its old mask.
+    /// It has not fired within the bound, and has its old mask.
     Silent,
     /// The kernel does not let it be moved.
     Managed,
 }
 
-/// One interrupt that arrives elsewhere than before.
+/// An interrupt that arrives at another CPU than before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Away {
     pub irq: u32,
@@ -55,33 +57,33 @@ pub struct Away {
     /// Its mask before.
     pub mask: String,
     pub why: Why,
-    /// The count since the boot when it was last given up, or began to go back.
+    /// Its count since the boot when it was last given up, or began to go back.
     #[serde(default)]
     fired: u64,
     boot: String,
 }
 
 impl Away {
-    /// One that is about to be brought back.
+    /// Describe an interrupt that is about to be brought back.
     pub fn new(tree: &Tree, irq: u32, device: &str, was: &str, mask: &str) -> Self {
         let (device, was, mask) = (device.to_owned(), was.to_owned(), mask.to_owned());
         let fired = interrupt::count(tree, irq).unwrap_or(0);
         Self { irq, device, was, mask, why: Why::Waiting, fired, boot: boot_id(tree) }
     }
 
-    /// Return the count since it was given up.
+    /// Return how often it has fired since it was given up.
     pub fn since(&self, tree: &Tree) -> u64 {
         interrupt::count(tree, self.irq).unwrap_or(self.fired).saturating_sub(self.fired)
     }
 
-    /// Whether somebody else has not given it another mask since.
+    /// Return whether nobody else has changed its mask since.
     fn ours(&self, tree: &Tree) -> bool {
         let now = interrupt::allowed(tree, self.irq);
         !now.is_empty() && (Some(&now) == cpus::unmask(&self.mask).as_ref() || self.narrowed(tree))
     }
 
-    /// Whether somebody else has given it another mask: seen twice, since one that is just being moved may read so for a
-    /// moment.
+    /// Return whether somebody else has changed its mask. It is read twice, since it may read so for a moment
+    /// while the kernel moves the interrupt.
     fn theirs(&self, tree: &Tree) -> bool {
         let other = || !self.ours(tree) && !self.back(tree);
         other() && {
@@ -90,7 +92,7 @@ impl Away {
         }
     }
 
-    /// Whether its mask is the CPU that it is to go back to.
+    /// Return whether its mask is the CPU that it is to go back to.
     pub fn narrowed(&self, tree: &Tree) -> bool {
         self.why == Why::Waiting && cpus::parse(&self.was) == Some(interrupt::allowed(tree, self.irq))
     }
@@ -99,13 +101,13 @@ impl Away {
         cpus::parse(&self.was) == Some(interrupt::arrives(tree, self.irq))
     }
 
-    /// Give it the mask by which the kernel moves it.
+    /// Set its mask to that CPU, by which the kernel moves it there.
     fn narrow(&self, tree: &Tree) -> io::Result<()> {
         let cpus = cpus::parse(&self.was).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
         tree.write(&interrupt::mask_file(self.irq), &cpus::mask(&cpus))
     }
 
-    /// Give it its old mask, also where it reads so: the kernel may be about to make it narrow.
+    /// Set its old mask, even if that is what it reads: the kernel may be about to narrow it.
     fn widen(&self, tree: &Tree) -> io::Result<()> {
         tree.write(&interrupt::mask_file(self.irq), &self.mask)
     }
@@ -140,7 +142,8 @@ impl Listed {
     }
 }
 
-/// The interrupts that are under way or still arrive elsewhere. Of these, what others have moved since is theirs.
+/// Read the interrupts that are under way or still arrive elsewhere, except those that somebody else has
+/// moved since.
 fn read(tree: &Tree) -> Vec<Away> {
     let (bytes, boot) = (tree.own_bytes(LIST).unwrap_or_default(), boot_id(tree));
     let lines = bytes.split(|byte| *byte == b'\n');
@@ -161,7 +164,8 @@ pub fn listed(tree: &Tree) -> HashMap<u32, Away> {
     read(tree).into_iter().map(|away| (away.irq, away)).collect()
 }
 
-/// Begin to bring interrupts back. They are in the list first, and those that were in it keep what they had before.
+/// Begin to bring interrupts back. They are added to the list first; one that is in it already keeps its old
+/// values.
 pub fn call_back(tree: &Tree, given: Vec<Away>) -> io::Result<()> {
     if given.is_empty() {
         return Ok(());
@@ -172,7 +176,7 @@ pub fn call_back(tree: &Tree, given: Vec<Away>) -> io::Result<()> {
         if !movable(away.irq) {
             away.why = Why::Managed;
         } else if interrupt::count(tree, away.irq) == Some(0) {
-            // It would not come: its mask stays as it is, and it is called back once it has fired.
+            // It would not move: its mask stays as it is, and it is called back once it has fired.
             away.why = Why::Silent;
         }
         match list.all.iter_mut().find(|known| known.irq == away.irq) {
@@ -190,14 +194,15 @@ pub fn call_back(tree: &Tree, given: Vec<Away>) -> io::Result<()> {
     list.save(tree)
 }
 
-/// Try those again that have not fired in time, or whose time is just over.
+/// Try again those that have not fired in time, or for which the time has just ended.
 pub fn try_again(tree: &Tree) -> io::Result<()> {
     let may_come = |away: &Away| away.why != Why::Managed;
     let again = |away: Away| Away { why: Why::Waiting, ..away };
     call_back(tree, listed(tree).into_values().filter(may_come).map(again).collect())
 }
 
-/// Try those again that have fired since they were given up: they would have come. Whether there are some.
+/// Try again those that have fired since they were given up, since they can be moved now. Return whether
+/// there are any.
 pub fn try_fired(tree: &Tree) -> io::Result<bool> {
     let came = |away: &Away| away.why == Why::Silent && away.since(tree) > 0;
     let again = |away: Away| Away { why: Why::Waiting, ..away };
@@ -207,7 +212,7 @@ pub fn try_fired(tree: &Tree) -> io::Result<bool> {
     Ok(some)
 }
 
-/// Drop from the list the interrupts that a hold is about to move: the journal has them now.
+/// Drop from the list the interrupts that a hold is about to move: they are in the journal now.
 pub fn taken_over(tree: &Tree, irqs: impl Fn(u32) -> bool) -> io::Result<()> {
     if !tree.exists(LIST) {
         return Ok(());
@@ -217,8 +222,8 @@ pub fn taken_over(tree: &Tree, irqs: impl Fn(u32) -> bool) -> io::Result<()> {
     list.save(tree)
 }
 
-/// Wait until the interrupts under way have arrived, and give each its old mask; at the bound, to all others as well.
-/// Whether some are under way still.
+/// Wait until the interrupts under way have arrived, and give each its old mask; after the bound, with
+/// `give_up`, the others too. Return whether some are still under way.
 pub fn settle(tree: &Tree, bound: Duration, give_up: bool) -> io::Result<bool> {
     let end = Instant::now() + bound;
     let mut pause = PAUSE_MS.0;
@@ -233,7 +238,8 @@ pub fn settle(tree: &Tree, bound: Duration, give_up: bool) -> io::Result<bool> {
     }
 }
 
-/// Old masks for those that have arrived, or for all but what is somebody else's by then; whether some are still under way.
+/// Give the interrupts that have arrived their old masks, or with `all` every one under way; return whether
+/// some still are.
 fn step(tree: &Tree, all: bool) -> io::Result<bool> {
     if !tree.exists(LIST) {
         return Ok(false);
@@ -242,15 +248,15 @@ fn step(tree: &Tree, all: bool) -> io::Result<bool> {
     let before = list.all.clone();
     let waiting = |away: &Away| away.why == Why::Waiting;
     for away in list.all.iter_mut().filter(|away| waiting(away)) {
-        // What is somebody else's by now is not in the list any more.
+        // Those that somebody else has moved are no longer in the list.
         if all || (away.ours(tree) && away.back(tree)) {
-            // One that cannot be written any more has gone; `read` drops it.
+            // One whose mask cannot be written has gone; `read` drops it.
             drop(away.widen(tree));
             away.why = Why::Silent;
             away.fired = interrupt::count(tree, away.irq).unwrap_or(away.fired);
         }
     }
-    // Where the kernel takes the first CPU of a mask, it may have moved on with its old one.
+    // Where the kernel uses the first CPU of a mask, the old mask may have moved the interrupt on.
     list.all.retain(|away| waiting(away) || !(away.back(tree) || away.theirs(tree)));
     if list.all != before || before.is_empty() {
         list.save(tree)?;

@@ -1,4 +1,5 @@
-//! Tasks that the kernel moves or gives other CPUs when theirs are taken: looked up just before, since tasks come and go.
+//! Tasks that the kernel moves or gives other CPUs when theirs are taken: found just before that, since tasks
+//! come and go.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +12,7 @@ use super::place::Place;
 use super::task::{self, active_affinity, allowed, start_and_state};
 use super::tree::Tree;
 
-/// Tasks in cpusets of v1 that have no CPU left without these: the kernel moves them to a set above
+/// Return the tasks in cpusets of v1 that have no CPU without `offline`: the kernel moves them to a set above
 /// (remove_tasks_in_empty_cpuset in kernel/cgroup/cpuset-v1.c) and not back.
 pub fn members(tree: &Tree, offline: &Cpus) -> Vec<Place> {
     if offline.is_empty() || cpuset::version(tree) != Ok(1) {
@@ -23,15 +24,16 @@ pub fn members(tree: &Tree, offline: &Cpus) -> Vec<Place> {
     tasks.filter_map(place).collect()
 }
 
-/// Tasks that may run on some of the CPUs that are taken, but not on all that are online: the kernel gives them others
-/// and, up to 6.1, forgets what they had.
+/// Return the tasks that may run on some of the CPUs that are taken, but not on all that are online: the
+/// kernel gives them others and, up to 6.1, forgets the CPUs that they had.
 pub fn bound_tasks(tree: &Tree, taken: &Cpus) -> Vec<Place> {
     let mut found = Vec::new();
     if taken.is_empty() {
         return found;
     }
     let (_, online) = tree.cpus();
-    // Of each of a thousand tasks, between two runs: one call of the kernel instead of a file, where that tells as much.
+    // This reads a thousand tasks between two runs, so it makes one system call for each instead of reading a
+    // file, where both return the same.
     let short = tree.live && taken.is_subset(&online);
     for pid in tree.numbered("/proc", "") {
         for tid in threads(tree, pid) {
@@ -49,14 +51,15 @@ pub fn bound_tasks(tree: &Tree, taken: &Cpus) -> Vec<Place> {
     found
 }
 
-/// The CPUs that a task may use, offline ones too; none where it does not say; None where it has ended.
+/// Return the CPUs that a task may use, offline ones too; an empty set if its file does not list them, None
+/// if it has ended.
 fn allowed_to(tree: &Tree, tid: i32) -> Option<Cpus> {
     let text = tree.read(&format!("/proc/{tid}/status")).ok()?;
     Some(allowed(&text).and_then(cpus::parse).unwrap_or_default())
 }
 
-/// The threads of a process. Of one that has a single one, as most do, its directory need not be read: its count of
-/// links is that of its threads and two (proc_task_getattr in fs/proc/base.c).
+/// Return the threads of a process. Most processes have one, and their directories need not be read: the
+/// count of links of a directory is the number of threads plus two (proc_task_getattr in fs/proc/base.c).
 fn threads(tree: &Tree, pid: u32) -> Vec<i32> {
     let path = format!("/proc/{pid}/task");
     if tree.live && fs::metadata(&path).is_ok_and(|about| about.nlink() == 3) {
@@ -65,9 +68,9 @@ fn threads(tree: &Tree, pid: u32) -> Vec<i32> {
     task::threads(tree, pid)
 }
 
-/// Whether the kernel itself has bound the task and moves it by itself: PF_NO_SETAFFINITY (include/linux/sched.h) in
-/// the flags of proc(5), stat, field 9; and threads of interrupts, which follow those when they next wake
-/// (irq_thread_check_affinity in kernel/irq/manage.c).
+/// Return whether the kernel itself has bound the task and moves it: PF_NO_SETAFFINITY
+/// (include/linux/sched.h) in the flags of proc(5), stat, field 9; or whether it is the thread of an
+/// interrupt, which follows that when it next wakes (irq_thread_check_affinity in kernel/irq/manage.c).
 fn moves_by_itself(tree: &Tree, tid: i32) -> bool {
     const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
     const PF_KTHREAD: u64 = 0x0020_0000;
@@ -94,11 +97,11 @@ mod tests {
             told.send(unsafe { libc::gettid() }).unwrap();
             assert!(go.recv().is_err());
         });
-        // Those two go on; other tests have threads, too, that come and go.
+        // These two stay; other tests have threads that come and go.
         let mine = [me as i32, tid.recv().unwrap()];
         let found = threads(&tree, me);
         assert!(mine.iter().all(|tid| found.contains(tid)), "of several threads: {found:?}");
-        // The first process, or whatever is first here, has threads that stay as they are.
+        // The first process has threads that do not change.
         let all: Vec<i32> = tree.numbered("/proc/1/task", "").into_iter().map(|tid| tid as i32).collect();
         assert_eq!(threads(&tree, 1), all);
         let (_, online) = tree.cpus();

@@ -1,4 +1,4 @@
-//! Changes: which places get which values, and what else moves with them.
+//! Changes: the places that get values, and the places that change with them.
 
 use crate::cpus::Cpus;
 use crate::failure::Failure;
@@ -10,7 +10,7 @@ pub struct Change {
     pub knob: String,
     pub place: Place,
     pub value: String,
-    /// Whether the setting fails when this write does; single interrupts may refuse.
+    /// Whether the setting fails when this write does; the kernel may refuse single interrupts.
     pub required: bool,
 }
 
@@ -20,7 +20,8 @@ pub struct Changes {
     pub writes: Vec<Change>,
     /// Places that the writes change as a side effect, to be restored with them.
     pub watched: Vec<Place>,
-    /// CPUs that tasks lose meanwhile. Those bound to them are looked up when it comes to that: tasks come and go.
+    /// CPUs that tasks lose meanwhile. The tasks bound to them are found just before they are taken: tasks
+    /// come and go.
     pub taken: Cpus,
     /// CPUs that go offline.
     pub offline: Cpus,
@@ -44,7 +45,7 @@ impl Changes {
 }
 
 impl Change {
-    /// Return the failure that the place did not do as it was told; `what` it did comes after its name.
+    /// Return the failure of a place that did not take its value; `what` follows its name in the sentence.
     pub fn refused(&self, what: &str) -> Failure {
         let Self { knob, place, .. } = self;
         Failure::new("refused", format!("{knob}: {} {what}. Everything was restored.", place.shown()))

@@ -1,17 +1,17 @@
-//! Lines of JSON that begin with their checksum, by which a damaged line is known.
+//! Lines of JSON that begin with their checksum, which shows that a line is damaged.
 
 use std::io;
 
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
-/// A value as a line, with its end.
+/// Return a value as a line, with its end.
 pub fn line<T: Serialize>(value: &T) -> io::Result<String> {
     let json = serde_json::to_string(value)?;
     Ok(format!("{:08x} {json}\n", checksum(json.as_bytes())))
 }
 
-/// The value of a line, given without its end; None when it is damaged or something else.
+/// Return the value of a line without its end; None when it is damaged or something else.
 pub fn value<T: DeserializeOwned>(line: &[u8]) -> Option<T> {
     let (sum, json) = std::str::from_utf8(line).ok()?.split_once(' ')?;
     let whole = u32::from_str_radix(sum, 16).ok()? == checksum(json.as_bytes());

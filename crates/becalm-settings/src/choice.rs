@@ -1,6 +1,7 @@
-//! Files that show all words they take and mark the chosen one: "always [madvise] never".
+//! Files that list the words that they accept and mark the chosen one: "always [madvise] never".
 
-/// The chosen word of "always [madvise] never" or "none voluntary (full)"; a text without any is the value itself.
+/// Return the chosen word of "always [madvise] never" or "none voluntary (full)"; a text without one is
+/// itself the value.
 pub fn chosen(text: &str) -> &str {
     let mut words = text.split_ascii_whitespace();
     words.find_map(|word| within(word, '[', ']').or_else(|| within(word, '(', ')'))).unwrap_or(text)

@@ -20,17 +20,17 @@ pub const ABSENT: &str = "absent";
 /// Where the controller is mounted on v1.
 pub const V1: &str = "/sys/fs/cgroup/cpuset";
 
-/// The file of what kind of partition a set of v2 is.
+/// The file of the partition type of a set of v2.
 const PARTITION: &str = "cpuset.cpus.partition";
 
 /// Files that becalm writes in a set of its own.
 #[cfg(any(test, feature = "unprivileged"))]
 pub const FILES: &[&str] = &["cpuset.cpus", "cpuset.mems", PARTITION];
 
-/// Tasks fork while they are moved: look again so often.
+/// The number of passes that move tasks: tasks fork while they are moved.
 const PASSES: usize = 10;
 
-/// Return the version that the cpuset controller is available in; an error is the reason for none.
+/// Return the version that the cpuset controller is available in; an error is the reason why there is none.
 pub fn version(tree: &Tree) -> Result<u8, String> {
     controller::version(tree, NAME, &format!("{V1}/cpuset.cpus"))
 }
@@ -44,7 +44,7 @@ pub fn hierarchy(version: u8) -> &'static str {
     }
 }
 
-/// All sets of v1 but the root and ours, parents before children, with their CPUs.
+/// Return all sets of v1 except the root and ours, parents before children, with their CPUs.
 pub fn others(tree: &Tree) -> Vec<(String, Cpus)> {
     let mut found = Vec::new();
     let mut waiting = vec![V1.to_owned()];
@@ -86,7 +86,7 @@ impl Cpuset {
         }
     }
 
-    /// Make it, or move its tasks back and remove it.
+    /// Create it, or move its tasks back and remove it.
     pub fn write(&self, tree: &Tree, value: &str) -> io::Result<()> {
         if value == PRESENT {
             self.make(tree)
@@ -95,7 +95,7 @@ impl Cpuset {
         }
     }
 
-    /// The file that a task is moved in by.
+    /// Return the file that moves a task into the set.
     pub fn tasks(&self) -> String {
         format!("{}/{}", self.path(), members(self.version))
     }
@@ -110,7 +110,8 @@ impl Cpuset {
         set("cpuset.cpus", &self.cpus)?;
         set("cpuset.mems", &self.mems)?;
         if self.version == 2 {
-            // Needed from 6.7 on, where a partition need not be a child of the root; absent before.
+            // Needed from 6.7 on, where the parent of a partition need not be the root; earlier kernels have
+            // no such file.
             if tree.exists(&format!("{path}/cpuset.cpus.exclusive")) {
                 set("cpuset.cpus.exclusive", &self.cpus)?;
             }
@@ -132,7 +133,7 @@ impl Cpuset {
             return Ok(());
         }
         if self.version == 2 {
-            // Without it the CPUs would stay exclusive until the directory is gone; a failure shows there.
+            // Otherwise the CPUs would stay exclusive until the directory is removed; a failure shows there.
             drop(tree.write(&format!("{}/{PARTITION}", self.path()), "member"));
         }
         dissolve(tree, &self.path(), hierarchy(self.version), self.version)
@@ -146,7 +147,7 @@ pub fn dissolve(tree: &Tree, group: &str, into: &str, version: u8) -> io::Result
         move_tasks(tree, group, into, version)?;
         last = tree.remove_directory(group);
         match &last {
-            // Tasks that are just ending, of a killed agent many; in all a second.
+            // Tasks are still ending, of a killed agent many; the retries take a second in all.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 std::thread::sleep(Duration::from_millis(1 << attempt));
             }
@@ -170,11 +171,11 @@ pub fn tasks(tree: &Tree, set: &str, version: u8) -> Vec<String> {
     text.lines().map(str::to_owned).collect()
 }
 
-/// Move all tasks that let themselves be moved.
+/// Move all tasks that can be moved.
 fn move_tasks(tree: &Tree, from: &str, to: &str, version: u8) -> io::Result<()> {
     let target = format!("{to}/{}", members(version));
     let mut refused: Vec<String> = Vec::new();
-    // Opened once for all of them.
+    // Opened once for all tasks.
     let mut door = tree.open(&target, libc::O_WRONLY, 0)?;
     for _ in 0..PASSES {
         let waiting: Vec<String> =

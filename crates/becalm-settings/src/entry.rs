@@ -1,4 +1,4 @@
-//! A place of settings with what it held before: what a journal has of it.
+//! A place of settings with the value that it held before, as the journal records it.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::controller::EXPEDITED;
 use super::place::Place;
 
-/// A place with what it held before and what we made of it.
+/// A place with the value that it held before and those that becalm gave it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
     pub knob: String,
@@ -15,23 +15,24 @@ pub struct Entry {
     pub original: String,
     #[serde(skip)]
     pub ours: Vec<String>,
-    /// The value that was asked for, by the value that the kernel made of it.
+    /// For each value that the kernel made of another one: the value that becalm asked for.
     #[serde(skip)]
     pub made_of: BTreeMap<String, String>,
     pub side_effect: bool,
-    /// When it was recorded, in clock ticks since the boot, of a process whose children inherit what it gets; else 0.
+    /// The time when it was recorded, in clock ticks since the boot, for a process whose children inherit its
+    /// value; else 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub since: u64,
     /// The newest directory of a CPU when such a process was recorded (`widened`); else 0.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub newest: u64,
-    /// A value was announced and not yet read back: whatever the place holds may be what the kernel made of it.
+    /// A value was announced and not yet read back, so the place may hold what the kernel made of it.
     #[serde(skip)]
     pub doubtful: bool,
     /// The value that it was last given; None while it has its original value.
     #[serde(skip)]
     pub left: Option<Left>,
-    /// It is changed by what is done to others now.
+    /// It changes now as a side effect of writes to other places.
     #[serde(skip)]
     pub watched: bool,
 }
@@ -48,7 +49,7 @@ fn is_zero(number: &u64) -> bool {
 }
 
 impl Entry {
-    /// A place that was given nothing yet.
+    /// Describe a place that was given no value yet.
     pub fn new(knob: &str, place: Place, original: String) -> Self {
         Self {
             knob: knob.to_owned(),
@@ -65,25 +66,25 @@ impl Entry {
         }
     }
 
-    /// Whether this is a place of settings, or changes with them: not the kernel's haste while groups come and go, which
-    /// is over before anybody looks.
+    /// Return whether this place belongs to settings or changes with them. The expediting of grace periods
+    /// while groups come and go does not: it is over before anybody looks.
     pub fn of_settings(&self) -> bool {
         let haste = matches!(&self.place, Place::File { path } if path == EXPEDITED);
         !haste && self.may_be_on()
     }
 
-    /// Whether what the place holds may come from becalm: no value is ours of what was disowned.
+    /// Return whether the value of the place may come from becalm. A disowned place holds no value of ours.
     pub fn may_be_on(&self) -> bool {
         self.side_effect || !self.ours.is_empty()
     }
 
-    /// Whether a value is the original or one of ours, and not somebody else's.
+    /// Return whether a value is the original or one of ours, so not somebody else's.
     pub fn knows(&self, value: &str) -> bool {
         let place = &self.place;
         place.agree(value, &self.original) || self.ours.iter().any(|ours| place.agree(value, ours))
     }
 
-    /// One more value of ours: what was asked for, or what the kernel made of it.
+    /// Record a value as ours: one that was asked for, or one that the kernel made of `asked`.
     pub fn owns_up(&mut self, value: String, asked: Option<String>) {
         match asked {
             Some(asked) => drop(self.made_of.insert(value.clone(), asked)),

@@ -1,11 +1,11 @@
-//! Why a request is refused: a kind of docs/reference/protocol.md, and a sentence for the person.
+//! The reason why a request is refused: a kind of docs/reference/protocol.md, and a sentence for the user.
 
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 use std::io;
 
-/// The kind and message of an `error` event. Where settings could not be applied they are restored, or it says what
-/// differs.
+/// The kind and message of an `error` event. If settings could not be applied, they were restored, or the
+/// message names the places that differ.
 #[derive(Debug)]
 pub struct Failure {
     pub kind: &'static str,
@@ -29,7 +29,7 @@ impl Failure {
         )
     }
 
-    /// These places, a sentence each, could not be restored after an earlier becalm.
+    /// Return the failure to restore these places, a sentence each, after an earlier becalm.
     pub fn unsettled(places: &[String]) -> Self {
         Self::new(
             "unsettled",
@@ -41,7 +41,7 @@ impl Failure {
         )
     }
 
-    /// The same of this becalm.
+    /// Return the failure of this becalm to restore these places.
     pub fn stuck(places: &[String]) -> Self {
         Self::new(
             "unsettled",

@@ -1,5 +1,5 @@
-//! Tasks that fell out of an empty cpuset of v1 (`member`), as the journal has them: in which sets they were, and who
-//! belongs there with them.
+//! Tasks that fell out of an empty cpuset of v1 (`member`), as the journal records them: the sets in which
+//! they were, and the tasks that belong there with them.
 
 use std::collections::HashMap;
 
@@ -10,14 +10,14 @@ use super::task::{self, start_and_state};
 use super::tree::Tree;
 use crate::pid_stat::PidStat;
 
-/// The sets that these places are members of, before.
+/// Return the sets in which these places were.
 pub fn sets(entries: &[Entry]) -> impl Iterator<Item = &str> {
     let member = |entry: &&Entry| matches!(entry.place, Place::Member { .. });
     entries.iter().filter(member).map(|entry| entry.original.as_str())
 }
 
-/// Move processes that fallen tasks have started since into the set, too: such threads and children are where the tasks
-/// were. `entries` are the places that were restored.
+/// Move the processes that fallen tasks have started since into the set, too: threads and children belong
+/// where the tasks were. `entries` are the restored places.
 pub fn rejoin(tree: &Tree, entries: &[Entry]) {
     let member = |entry: &Entry| match entry.place {
         Place::Member { tid, .. } => Some((tid, entry.original.clone())),
@@ -27,7 +27,7 @@ pub fn rejoin(tree: &Tree, entries: &[Entry]) {
     if sets.is_empty() {
         return;
     }
-    // Children have higher numbers than their parents but for the rare time when the numbers begin anew.
+    // Children have higher numbers than their parents, except when the numbers have just started over.
     for pid in tree.numbered("/proc", "") {
         let pid = pid as i32;
         let of = |pid: i32, set: &HashMap<i32, String>| set.get(&pid).cloned();
@@ -35,7 +35,7 @@ pub fn rejoin(tree: &Tree, entries: &[Entry]) {
         sets.entry(pid).or_insert_with(|| set.clone());
         for tid in task::threads(tree, pid as u32) {
             if of_task(tree, tid).is_ok_and(|now| is_above(&now, &set)) {
-                // It may have ended; and a set that takes nobody was said already.
+                // The task may have ended; a set that accepts no task was reported already.
                 let start = start_and_state(tree, tid).map(|(start, _)| start);
                 drop(start.map(|start| Place::Member { tid, start }.write(tree, &set)));
             }

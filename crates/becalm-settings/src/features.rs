@@ -1,14 +1,14 @@
-//! The scheduler's features: a file of words, each as its name when it is on and as NO_ and its name when it is off
-//! (kernel/sched/debug.c, sched_feat_show and sched_feat_write).
+//! The scheduler's features: a file with one word for each, its name when it is on and NO_ and its name when
+//! it is off (kernel/sched/debug.c, sched_feat_show and sched_feat_write).
 
 use std::io;
 
 use super::tree::Tree;
 
-/// Where the file is: since 5.13, and before.
+/// The places of the file: since 5.13, and before.
 pub const FILES: [&str; 2] = ["/sys/kernel/debug/sched/features", "/sys/kernel/debug/sched_features"];
 
-/// Whether a feature is on or off; None: this kernel does not have it.
+/// Return whether a feature is on or off; None if this kernel does not have it.
 pub fn shown(text: &str, name: &str) -> Option<&'static str> {
     text.split_ascii_whitespace().find_map(|word| match word.strip_prefix("NO_") {
         _ if word == name => Some("on"),
@@ -17,7 +17,7 @@ pub fn shown(text: &str, name: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether a feature is on or off now.
+/// Return whether a feature is on or off now.
 pub fn read(tree: &Tree, path: &str, name: &str) -> io::Result<String> {
     let found = shown(&tree.read(path)?, name).map(str::to_owned);
     found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))

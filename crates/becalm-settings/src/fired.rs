@@ -1,7 +1,7 @@
 //! Counts of interrupts from `/proc/interrupts` (proc_interrupts(5)).
 
-/// Return the count of each device interrupt over all CPUs, by its number. Those of processors and of the
-/// kernel itself have names, and are none.
+/// Return the count of each device interrupt over all CPUs, by its number. Interrupts of processors and of
+/// the kernel itself have names instead of numbers and are left out.
 pub fn fired(text: &str) -> impl Iterator<Item = (u32, u64)> + '_ {
     text.lines().filter_map(|line| {
         let (label, rest) = line.split_once(':')?;

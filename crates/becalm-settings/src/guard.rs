@@ -1,8 +1,10 @@
-//! Processes that outlive the agent: the guard, which restores when the agent is killed, and keepers: one holds a device
-//! open while settings stay on after the agent has ended, another waits until interrupts are back where they were.
+//! Processes that outlive the agent: the guard, which restores settings when the agent is killed, and two
+//! keepers. One keeper holds a device open while settings stay on after the agent has ended, the other waits
+//! until interrupts are back where they were.
 //!
-//! Both are forked twice, so that they are nobody's children and no signal to the agent's group or session reaches
-//! them. The guard has a copy of the lock: nobody changes the machine between the agent's death and its own end.
+//! Each is forked twice, so that it is nobody's child and no signal to the agent's group or session reaches
+//! it. The guard has a copy of the lock: nobody else changes the machine between the agent's death and the
+//! guard's end.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -25,17 +27,17 @@ use crate::unmounted;
 /// Time that the agent waits for a guard that is no longer needed, ms.
 const PATIENCE_MS: i32 = 2_000;
 
-/// Time that the guard waits for a killed agent to be gone, ms: its end of the pipe is closed some time before, on a busy
-/// machine a second.
+/// Time that the guard waits until a killed agent has ended, ms: the agent's end of the pipe is closed some
+/// time before that, on a busy machine a second.
 const END_MS: i32 = 10_000;
 
-/// Time that an ended thread may still be listed, on an emulated machine with much to do.
+/// Time for which an ended thread may still be listed, on a busy emulated machine.
 const GONE: Duration = Duration::from_millis(1_000);
 
-/// The data that a guard takes from the agent, which it outlives.
+/// The data that the guard copies from the agent before it outlives it.
 #[derive(Clone)]
 pub struct GuardContext {
-    /// Time that interrupts may take to be back.
+    /// The clock that dates its report: Unix time, s.
     pub patience: Duration,
     /// The Unix time, s, for the date of its report.
     pub now: Rc<dyn Fn() -> u64>,
@@ -43,22 +45,22 @@ pub struct GuardContext {
     pub after: fn(),
 }
 
-/// A running guard. It acts when this is dropped, or ends with the agent, before it was dismissed.
+/// A running guard. It acts when this is dropped, or when the agent ends, unless it was dismissed before.
 pub struct Guard {
-    /// The guard's end of the pipe, which sees when ours is closed.
+    /// Our end of the pipe to the guard, which notices when it is closed.
     line: File,
     process: OwnedFd,
 }
 
 impl Guard {
-    /// Start a guard for a machine. `lock`: a descriptor that it keeps open.
+    /// Start a guard for a machine. `lock` is a descriptor that the guard keeps open.
     pub fn start(tree: &Tree, lock: RawFd, context: &GuardContext) -> io::Result<Self> {
         let (read, write) = pipe()?;
         let (tree, context) = (tree.clone(), context.clone());
         let agent = pidfd::open(std::process::id() as i32)?;
         let process = outlive(&[read.as_raw_fd(), lock, agent.as_raw_fd()], "becalm-guard", move |kept| {
             if watch(kept[0], &agent, &tree, &context) {
-                // Nobody who changes the machine has to wait for this.
+                // Nobody who wants to change the machine has to wait for this process.
                 close(kept[1], kept[1]);
                 drop(settle(&tree, context.patience, true));
             }
@@ -66,12 +68,12 @@ impl Guard {
         Ok(Self { line: write.into(), process: process.1 })
     }
 
-    /// Whether it still runs.
+    /// Return whether it still runs.
     pub fn alive(&self) -> bool {
         !pidfd::has_ended(&self.process, 0)
     }
 
-    /// Let it go, and wait for that: with it goes its copy of the lock.
+    /// Dismiss the guard and wait until it has ended: its copy of the lock is closed with it.
     pub fn dismiss(mut self) {
         // A guard that cannot be written to has ended already.
         drop(self.line.write_all(b"."));
@@ -79,14 +81,14 @@ impl Guard {
     }
 }
 
-/// Keep a device open until somebody kills the process that does, which is given as a place. It ends by itself when the
-/// line, given too, is closed before anything was written to it: nobody would know of it.
+/// Start a process that keeps a device open until it is killed; return it as a place, and a line to it. It
+/// ends by itself when the line is closed before anything was written to it: nobody would know of it.
 pub fn keeper(device: &File) -> io::Result<(Place, File)> {
     let (read, write) = pipe()?;
     let (pid, _) = outlive(&[read.as_raw_fd(), device.as_raw_fd()], KEEPER, |kept| {
         // SAFETY: the descriptor is this process's own copy; the set is initialised before use.
         unsafe {
-            // The agent holds back signals that ask to end; a machine that shuts down sends one.
+            // The agent blocks signals that ask it to end; a machine that shuts down sends one.
             let mut none = std::mem::zeroed();
             libc::sigemptyset(&mut none);
             libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
@@ -102,15 +104,15 @@ pub fn keeper(device: &File) -> io::Result<(Place, File)> {
     Ok((Place::Process { pid, start, name: KEEPER.to_owned() }, write.into()))
 }
 
-/// Wait until the interrupts that are on their way have arrived, in a process of its own.
+/// Start a process that waits until the interrupts under way have arrived.
 pub fn wait_for_interrupts(tree: &Tree, patience: Duration) -> io::Result<()> {
     let tree = tree.clone();
     outlive(&[], KEEPER, move |_| drop(settle(&tree, patience, true)))?;
     Ok(())
 }
 
-/// The guard's life: wait until the agent lets it go, or has gone without that; then restore what is in the journal.
-/// Whether it was needed.
+/// Run the guard: wait until the agent dismisses it or ends without doing so; then restore what is in the
+/// journal. Return whether it was needed.
 fn watch(line: RawFd, agent: &OwnedFd, tree: &Tree, context: &GuardContext) -> bool {
     // SAFETY: the descriptor is this process's own copy.
     let mut line = unsafe { File::from_raw_fd(line) };
@@ -135,19 +137,20 @@ fn watch(line: RawFd, agent: &OwnedFd, tree: &Tree, context: &GuardContext) -> b
             &format!("becalm's agent was ended before it had restored everything. {said}"),
         ));
     }
-    // After what matters more.
+    // After the restore, which matters more.
     pidfd::has_ended(agent, END_MS);
     (context.after)();
     true
 }
 
-/// Whether this process comes to have one thread. One that was joined is listed for a moment longer: the kernel wakes
-/// who joins it in `mm_release`, and takes it from the list in `release_task` (kernel/fork.c, kernel/exit.c).
+/// Return whether this process has one thread, now or soon. A thread that was joined is listed for a moment
+/// longer: the kernel wakes the thread that joins it in `mm_release`, and removes it from the list in
+/// `release_task` (kernel/fork.c, kernel/exit.c).
 fn alone(tasks: &Path) -> bool {
     at_most_one(GONE, || fs::read_dir(tasks).map_or(0, Iterator::count))
 }
 
-/// Whether a count comes down to one within a time.
+/// Return whether a count falls to one within a time.
 fn at_most_one(patience: Duration, mut count: impl FnMut() -> usize) -> bool {
     let end = Instant::now() + patience;
     while count() > 1 {
@@ -159,16 +162,17 @@ fn at_most_one(patience: Duration, mut count: impl FnMut() -> usize) -> bool {
     true
 }
 
-/// Run `life` in a process that is nobody's child, keeping only these descriptors open; gives its number and pidfd.
+/// Run `life` in a process that is nobody's child, with only these descriptors open; return its number and
+/// pidfd.
 fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Result<(i32, OwnedFd)> {
-    // Another thread might hold a lock of the allocator, for ever in the copy.
+    // Another thread might hold a lock of the allocator, which would stay locked in the copy for ever.
     if !alone(Path::new("/proc/self/task")) {
         return Err(io::Error::other(
             "a process that is to outlive the agent was asked for next to another thread",
         ));
     }
     let (read, write) = pipe()?;
-    // An orphan would come back to its nearest subreaper, which an agent is. No workload runs now.
+    // An orphan would become the child of its nearest subreaper, which an agent is. No workload runs now.
     let mut adopts: libc::c_int = 0;
     // SAFETY: a live pointer; then no pointers.
     unsafe {
@@ -202,11 +206,11 @@ fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Resul
     Ok((pid, pidfd::open(pid)?))
 }
 
-/// The new process: a name, no descriptors but its own, no working directory; then its life.
+/// Set up the new process: a name, no descriptors except its own, no working directory; then run its life.
 fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd])) -> ! {
     // SAFETY: plain system calls on descriptors of this process alone; the name ends with a zero.
     unsafe {
-        // Named before anybody knows of it.
+        // Named before any other process can see it.
         let mut short = [0_u8; 16];
         short[..name.len().min(15)].copy_from_slice(&name.as_bytes()[..name.len().min(15)]);
         libc::prctl(libc::PR_SET_NAME, short.as_ptr(), 0, 0, 0);
@@ -217,7 +221,7 @@ fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd]
         for stream in 0..3 {
             libc::dup2(null, stream);
         }
-        // Sockets, pipes and devices of becalm must not stay open on our account.
+        // Sockets, pipes and devices of becalm must not stay open because of this process.
         let mut kept = [keep, &unmounted::descriptors()].concat();
         kept.sort_unstable();
         let mut first = 3;

@@ -1,7 +1,9 @@
-//! The machine as one conversation changes it: settings applied, drift noticed, everything restored at the end.
+//! The machine as one conversation changes it: settings are applied, drift is noticed, everything is restored
+//! at the end.
 //!
-//! Nothing is opened before the first setting that touches the machine; from then on there is a hold (lock, journal) and a
-//! guard. `placement` is where programs run meanwhile (`seat`), `ending` how all comes back.
+//! Nothing is opened before the first setting that changes the machine; from then on there is a hold (lock,
+//! journal) and a guard. `placement` decides where programs run meanwhile (`seat`), `ending` restores
+//! everything.
 
 mod ending;
 mod placement;
@@ -15,24 +17,24 @@ use crate::hold::{Difference, Hold};
 use crate::journal::{self, Begin};
 use crate::tree::Tree;
 
-/// Where the page cache is dropped.
+/// The file that drops the page cache.
 const CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// A machine and what is set on it.
+/// A machine and the settings that are applied to it.
 pub struct Held {
     pub tree: Tree,
-    /// The name of the user who asks, looked up when it is needed.
+    /// Return the name of the user of this conversation, looked up when it is needed.
     who: Box<dyn Fn() -> String>,
     pub title: String,
-    /// The person's name for it, apart from others of the same user.
+    /// The name that the user gave this conversation, to distinguish it from others of the same user.
     pub name: String,
-    /// For the guard, and by what the journal is dated.
+    /// The data for the guard; its clock dates the journal.
     pub context: GuardContext,
     hold: Option<(Hold, Guard)>,
     on: Changes,
     /// The task file of the group that programs join.
     join: Option<String>,
-    /// The process that starts programs, while all that it starts belongs in that group; and it there.
+    /// The process that starts programs, if all that it starts belongs in that group; and its seat there.
     starter: Option<libc::pid_t>,
     seat: Option<Seat>,
     /// Remarks for a person on the settings that were applied.
@@ -40,7 +42,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// The machine below a root; `who` gives the name of who asks.
+    /// Use the machine below a root; `who` returns the name of the user.
     pub fn new(tree: Tree, who: Box<dyn Fn() -> String>, context: GuardContext) -> Self {
         Self {
             tree,
@@ -57,7 +59,7 @@ impl Held {
         }
     }
 
-    /// Have these changes on the machine, and no others.
+    /// Apply these changes to the machine, and restore all others.
     pub fn switch(&mut self, wanted: &Changes) -> Result<(), Failure> {
         if *wanted == self.on && self.guarded() {
             self.sit();
@@ -95,17 +97,17 @@ impl Held {
         Ok(())
     }
 
-    /// Whether putting these changes on may start a guard, for which this process must have one thread.
+    /// Return whether applying these changes may start a guard, for which this process must have one thread.
     pub fn forks_for(&self, wanted: &Changes) -> bool {
         !self.guarded() || (self.hold.is_none() && !wanted.writes.is_empty())
     }
 
-    /// Whether this conversation has the machine.
+    /// Return whether this conversation holds the machine.
     pub fn holds(&self) -> bool {
         self.hold.is_some()
     }
 
-    /// The user who asks, by name.
+    /// Return the user's name.
     pub fn user(&self) -> String {
         (self.who)()
     }
@@ -114,7 +116,7 @@ impl Held {
         self.hold.as_ref().is_none_or(|(_, guard)| guard.alive())
     }
 
-    /// Have lock, journal and guard, if these changes need them.
+    /// Open lock, journal and guard, if these changes need them.
     fn open(&mut self, wanted: &Changes) -> Result<(), Failure> {
         if self.hold.is_none() {
             if wanted.writes.is_empty() {
@@ -133,7 +135,7 @@ impl Held {
         }
         if let Some((hold, guard)) = &mut self.hold {
             if !guard.alive() {
-                // Somebody killed it: the net must be there again before the next write.
+                // Somebody killed it: a guard must run again before the next write.
                 *guard = Guard::start(&self.tree, hold.lock(), &self.context)?;
             }
         }
@@ -156,7 +158,7 @@ impl Held {
         !self.tree.live || unsafe { libc::geteuid() } == 0
     }
 
-    /// Have no file in the page cache that was read before (proc_sys_vm(5)).
+    /// Drop all files from the page cache (proc_sys_vm(5)).
     pub fn drop_caches(&self) -> Result<(), Failure> {
         // SAFETY: no arguments.
         unsafe { libc::sync() };
@@ -165,7 +167,7 @@ impl Held {
         })
     }
 
-    /// Return who changes the machine now, and for what.
+    /// Return who changes the machine now, and why.
     pub fn begin(&self) -> Begin {
         Begin {
             boot: journal::boot_id(&self.tree),
@@ -177,12 +179,12 @@ impl Held {
         }
     }
 
-    /// Places that somebody else has changed since they were set.
+    /// Return the places that somebody else has changed since they were set.
     pub fn drift(&mut self) -> Vec<Difference> {
         self.hold.as_mut().map_or(Vec::new(), |(hold, _)| hold.drift())
     }
 
-    /// Values that the kernel has changed as they were written.
+    /// Return the values that the kernel has changed as they were written.
     pub fn clamped(&mut self) -> Vec<Difference> {
         self.hold.as_mut().map_or(Vec::new(), |(hold, _)| hold.clamped())
     }

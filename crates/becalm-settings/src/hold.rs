@@ -1,4 +1,4 @@
-//! Holding settings: switching from one set to the next, noticing drift, and letting go.
+//! Settings on a machine: switching from one set to the next, noticing drift, and restoring.
 //!
 //! `Hold` is opened by the agent when settings first touch the machine and is the only writer of places. Every place is
 //! in the journal, with its original value, before it is written; every write is read back. `switch` changes what
@@ -30,10 +30,11 @@ use super::table::asks_for_default;
 use super::task::{GONE, RUNNING};
 use super::tree::Tree;
 
-/// Rounds of writing and looking whether places have disturbed each other.
+/// Rounds of writing and of checking whether places have disturbed each other.
 const ROUNDS: usize = 3;
 
-/// A held place with another value than it was given: what somebody else changed, or what the kernel made of a value.
+/// A held place with another value than it was given: one that somebody else set, or one that the kernel made
+/// of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     pub knob: String,
@@ -48,16 +49,16 @@ pub struct Hold {
     lock: Lock,
     journal: Journal,
     entries: Vec<Entry>,
-    /// Each place's number in `entries`.
+    /// The number of each place in `entries`.
     numbers: HashMap<Place, usize>,
     /// CPUs that tasks have lost, and those of them that are offline.
     gone: (Cpus, Cpus),
-    /// Seen and not reported yet.
+    /// Changes by others that were noticed and not reported yet.
     drifted: Vec<Difference>,
     clamped: Vec<Difference>,
-    /// Values were announced that are not read back yet.
+    /// Whether values were announced that are not read back yet.
     announced: bool,
-    /// Grace periods are expedited now.
+    /// Whether grace periods are expedited now.
     hasty: bool,
     latency: Option<File>,
 }
@@ -84,15 +85,15 @@ impl Hold {
         Ok((hold, recovered))
     }
 
-    /// The lock's descriptor, for the guard.
+    /// Return the lock's descriptor, for the guard.
     pub fn lock(&self) -> i32 {
         self.lock.descriptor()
     }
 
-    /// Make `wanted` the held settings: restore those that are not in it, then apply the new ones, in the catalogue's
-    /// order.
+    /// Make `wanted` the held settings: restore those that are not in it, then apply the new ones, in the
+    /// order of the catalogue.
     ///
-    /// Returns remarks. On an error everything has been restored.
+    /// Return remarks. On an error everything has been restored.
     pub fn switch(&mut self, wanted: &Changes) -> Result<Vec<String>, Failure> {
         self.try_switch(wanted).map_err(|error| {
             let outcomes = self.put_back_all(false);
@@ -105,7 +106,7 @@ impl Hold {
     }
 
     fn try_switch(&mut self, wanted: &Changes) -> Result<Vec<String>, Failure> {
-        // Before our own writes disturb anything.
+        // Before our own writes change other places.
         let moved = self.moved();
         self.drifted.extend(moved);
         self.take_off(wanted)?;
@@ -136,11 +137,11 @@ impl Hold {
         Ok(remarks)
     }
 
-    /// Give places that are not wanted any more their original values, and those that changed with them.
+    /// Restore the places that are not wanted any more, and those that changed with them.
     fn take_off(&mut self, wanted: &Changes) -> Result<(), Failure> {
         if !self.gone.0.is_empty() && self.gone != wanted.gone() {
-            // Tasks, sets and interrupts show what the kernel made of them: what they had before can be seen, and recorded,
-            // only when all CPUs are back.
+            // Tasks, sets and interrupts show what the kernel made of their values: the earlier ones can be
+            // read and recorded only when all CPUs are back.
             return self.take_off_these(|_| true);
         }
         let mut stays = vec![false; self.entries.len()];
@@ -157,8 +158,9 @@ impl Hold {
         }
         self.take_off_these(|number| !stays[number])?;
         for number in disturbed {
-            // What holds a value of ours gets its own before the kernel changes it next, which starts from what is there.
-            // It may not take it while CPUs are offline, and need not: it is restored with its cause.
+            // A place with a value of ours gets its original before the kernel changes it next, since the
+            // kernel starts from its present value. The write may fail while CPUs are offline, and may: the
+            // place is restored with its cause.
             let Entry { place, original, .. } = &self.entries[number];
             drop(place.write(&self.tree, original));
             self.entries[number].left = None;
@@ -173,7 +175,7 @@ impl Hold {
         if going.is_empty() {
             return Ok(());
         }
-        // Of an interrupt that let no mask of ours be set, the old one is known; to look for it would wait.
+        // If an interrupt accepted no mask of ours, its old mask is known; reading it would wait.
         let arriving = |number: &usize| match &self.entries[*number].place {
             Place::Arrival { irq, .. } => self.numbers.get(&Place::Mask { path: mask_file(*irq) }),
             _ => None,
@@ -197,7 +199,7 @@ impl Hold {
         Ok(())
     }
 
-    /// Write one place if it does not hold its value; whether that was needed.
+    /// Write one place if it does not hold its value; return whether that was necessary.
     fn put_on(&mut self, change: &Change, round: usize, remarks: &mut Vec<String>) -> Result<bool, Failure> {
         let Change { place, value, .. } = change;
         let Some(number) = self.numbers.get(place).copied() else { return Ok(false) };
@@ -207,7 +209,7 @@ impl Hold {
             Err(_) => return Ok(false),
         };
         let left = self.entries[number].left.as_ref().filter(|left| left.asked == *value);
-        // What ends with its holder must be ours, even when somebody else's has the same value.
+        // A value that ends with its holder must be ours, even when somebody else has set the same.
         let must_be_ours = matches!(place, Place::Latency | Place::Cpuset(_) | Place::Weighted(_));
         if left.is_some_and(|left| place.agree(&left.found, &now)) {
             return Ok(false);
@@ -219,7 +221,8 @@ impl Hold {
                 self.announce(number, value, None)?;
             }
             if first && place.irq().is_some() {
-                // The kernel may be just about to make it another one (`interrupt`). One that may not be set is not.
+                // The kernel may be about to change it (`interrupt`). A mask that may not be set does not
+                // change.
                 drop(place.write(&self.tree, value));
             }
             self.entries[number].left = Some(Left { asked: value.clone(), found: now });
@@ -242,7 +245,7 @@ impl Hold {
         }
         if !place.agree(&found, value) {
             let original = &self.entries[number].original;
-            // Clamped to what the hardware can, or a bound that somebody else has made tighter.
+            // Limited to what the hardware supports, or by a tighter bound that somebody else has set.
             let number_of = |text: &str| text.parse::<i64>().ok();
             let tighter = *place == Place::Latency && number_of(&found) < number_of(value);
             let counts = number_of(&found).is_some();
@@ -264,7 +267,7 @@ impl Hold {
         Ok(true)
     }
 
-    /// Have a value of ours in the journal, once; `asked`: the kernel made it of this one.
+    /// Record a value of ours in the journal, once; `asked` is the value that the kernel made it of.
     fn announce(&mut self, number: usize, value: &str, asked: Option<&str>) -> Result<(), Failure> {
         let entry = &self.entries[number];
         let known = entry.made_of.get(value).map(String::as_str);
@@ -277,7 +280,7 @@ impl Hold {
         Ok(())
     }
 
-    /// Have one more place in the journal, and what it was left with.
+    /// Record one more place in the journal, and what it was left with.
     fn add(&mut self, entry: Entry, left: Option<Left>) -> Result<(), Failure> {
         let number = self.entries.len();
         self.journaled(|journal| journal.places([(number, &entry)]))?;
@@ -294,7 +297,7 @@ impl Hold {
         if *place != Place::Latency || !self.tree.live {
             return place.write(&self.tree, value);
         }
-        // The bound holds as long as the device is open, and ends with us.
+        // The bound holds while the device is open, and ends with this process.
         let number: i32 = value.parse().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         let mut device = self.tree.open(LATENCY, libc::O_WRONLY, 0)?;
         device.write_all(&number.to_ne_bytes())?;
@@ -302,19 +305,20 @@ impl Hold {
         Ok(())
     }
 
-    /// Held places that somebody else has changed since this was last asked, whether they were set again or not.
+    /// Return the held places that somebody else has changed since the last call, whether they were set again
+    /// or not.
     pub fn drift(&mut self) -> Vec<Difference> {
         let mut found = std::mem::take(&mut self.drifted);
         found.extend(self.moved());
         found
     }
 
-    /// Values that places made of others since this was last asked.
+    /// Return the values that places made of others since the last call.
     pub fn clamped(&mut self) -> Vec<Difference> {
         std::mem::take(&mut self.clamped)
     }
 
-    /// Held places that do not hold what was left there.
+    /// Return the held places that do not hold what was left there.
     fn moved(&self) -> Vec<Difference> {
         let mut found = Vec::new();
         for entry in &self.entries {
@@ -330,22 +334,24 @@ impl Hold {
         found
     }
 
-    /// Restore everything. The journal goes when all is settled; else it stays for `becalm reset`.
+    /// Restore everything. The journal is removed when all places are settled; else it stays for `becalm
+    /// reset`.
     ///
-    /// `force`: also what somebody else changed. Gives the lock too: whoever has a copy should let go of it first.
+    /// `force`: also restore what somebody else changed. The lock is returned too: whoever has a copy should
+    /// close that first.
     pub fn release(mut self, force: bool) -> (Vec<Restored>, Lock) {
         let _ = self.hasten(&Changes::default());
         let outcomes = self.put_back_all(force);
         if let Ok(Some(found)) = journal::load(&self.tree) {
-            // A journal that says too much does no harm: the next becalm finds all as it was.
+            // A journal that lists too much does no harm: the next becalm finds everything restored.
             drop(close(&self.tree, &found, &outcomes));
         }
         (of_settings(&self.entries, outcomes), self.lock)
     }
 
-    /// Leave the settings on: the journal says so, and a keeper holds what only an open file holds.
+    /// Leave the settings on: the journal records that, and a keeper holds what only an open file can hold.
     ///
-    /// `keeper` gives its place and a line: it ends by itself unless it is told through the line to stay.
+    /// `keeper` returns its place and a line: it ends by itself unless it is told through the line to stay.
     pub fn keep(
         &mut self,
         settings: &Map<String, Value>,
@@ -377,12 +383,12 @@ fn difference(knob: &str, place: &Place, wanted: &str, found: &str) -> Differenc
     Difference { knob, place: place.shown(), wanted, found }
 }
 
-/// Turn the outcome of writing the journal into a result with a failure that names it.
+/// Name the journal in the failure to write it.
 fn noted<T>(tree: &Tree, done: io::Result<T>) -> Result<T, Failure> {
     done.map_err(|error| Failure::journal(&journal::path(tree).display().to_string(), &error))
 }
 
-/// A place that could not be read or written.
+/// Return the failure to read or write a place.
 fn refused(change: &Change, error: &io::Error) -> Failure {
     change.refused(&format!("does not take {:?}: {error}", change.value))
 }

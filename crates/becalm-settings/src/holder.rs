@@ -1,7 +1,8 @@
-//! The processes that hold the lock, and how to end them. They have the locked file open, as the kernel lists it for each
-//! descriptor (proc_pid_fdinfo(5), `lock:`). The agent that took the lock may be dead while its guard has a copy.
+//! The processes that hold the lock, and how to end them. They have the locked file open, and the kernel
+//! lists the lock for each descriptor (proc_pid_fdinfo(5), `lock:`). The agent that took the lock may have
+//! ended while its guard still has a copy.
 //!
-//! A process is known by a descriptor of it (`pidfd`), taken before it is looked at.
+//! A process is identified by a descriptor (`pidfd`) that is opened before anything of it is read.
 
 use std::fs::{self, File, Metadata};
 use std::os::fd::OwnedFd;
@@ -12,31 +13,31 @@ use super::pidfd;
 use super::task::start_and_state;
 use super::tree::Tree;
 
-/// The beginning of the names of programs that may be ended.
+/// The beginning of the names of the programs that may be ended.
 const OURS: &str = "becalm-";
 
 /// A process that holds a lock.
 pub struct Holder {
     pub pid: i32,
-    /// The name that it goes by, as of a guard.
+    /// The name of the process, which a guard sets.
     name: String,
-    /// The program is becalm's.
+    /// Whether the program is one of becalm's.
     ours: bool,
     pub stopped: bool,
-    /// For how long it has been there, s.
+    /// Time since it started, s.
     age_s: u64,
     process: OwnedFd,
 }
 
 impl Holder {
-    /// Return the process in words.
+    /// Return a description of the process.
     pub fn shown(&self) -> String {
         let state = if self.stopped { ", stopped" } else { "" };
         format!("process {} ({}{state}, started {} s ago)", self.pid, self.name, self.age_s)
     }
 }
 
-/// Return the processes that hold the lock on a file, by number; those of others are seen by root only.
+/// Return the processes that hold the lock on a file, by number; only root sees those of other users.
 pub fn holders(about: &Metadata) -> Vec<Holder> {
     let numbers = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut found: Vec<Holder> = numbers
@@ -48,7 +49,7 @@ pub fn holders(about: &Metadata) -> Vec<Holder> {
     found
 }
 
-/// A process, if it holds the lock.
+/// Return a process if it holds the lock.
 fn holder(pid: i32, about: &Metadata) -> Option<Holder> {
     let directory = format!("/proc/{pid}");
     if !holds(Path::new(&directory), about) {
@@ -60,7 +61,8 @@ fn holder(pid: i32, about: &Metadata) -> Option<Holder> {
     let program = fs::read_link(format!("{directory}/exe")).ok();
     let program = program.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
     let ours = program.is_some_and(|name| name.starts_with(OURS));
-    // All of this is of one process if it holds the lock now, and the descriptor's has not ended.
+    // All of this describes one process if it holds the lock now and the process of the descriptor has not
+    // ended.
     if !holds(Path::new(&directory), about) || pidfd::has_ended(&process, 0) {
         return None;
     }
@@ -68,7 +70,7 @@ fn holder(pid: i32, about: &Metadata) -> Option<Holder> {
     Some(Holder { pid, name, ours, stopped, age_s: age_s(start), process })
 }
 
-/// Whether a process has a descriptor by which the file is locked.
+/// Return whether a process has a descriptor by which the file is locked.
 fn holds(directory: &Path, about: &Metadata) -> bool {
     let files = fs::read_dir(directory.join("fd")).into_iter().flatten().flatten();
     files.map(|file| file.file_name()).any(|number| {
@@ -83,7 +85,7 @@ fn locked(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("lock:") && line.contains("FLOCK") && line.contains("WRITE"))
 }
 
-/// Seconds since a start in clock ticks.
+/// Return the seconds since a start in clock ticks.
 fn age_s(start: u64) -> u64 {
     // SAFETY: only reads a constant.
     let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) }.max(1) as u64;
@@ -92,10 +94,11 @@ fn age_s(start: u64) -> u64 {
     now.saturating_sub(start / ticks)
 }
 
-/// End those that hold the lock on an open file, until it is free. `wait` gives them time, and whether the lock is free.
+/// End the processes that hold the lock on an open file, until it is free. `wait` gives them time and returns
+/// whether the lock is free.
 ///
-/// Running ones get SIGTERM first, on which an agent restores what is applied, and a guard has its time. Stopped ones
-/// cannot react to it. Return a phrase for each that was ended; an error is a sentence.
+/// Running ones get SIGTERM first, so that an agent restores what is applied, and a guard gets its time.
+/// Stopped ones cannot react to it. Return a phrase for each that was ended; an error is a sentence.
 pub fn end(file: &File, wait: impl Fn(&File) -> bool) -> Result<Vec<String>, String> {
     let about = file.metadata().map_err(|error| format!("The lock cannot be read: {error}."))?;
     let mut ended = Vec::new();
@@ -136,7 +139,7 @@ mod tests {
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
-    /// A file that another process has locked, and that process.
+    /// Return a file that another process has locked, and that process.
     fn locked_by_another(name: &str) -> (std::path::PathBuf, File, std::process::Child) {
         let path = std::env::temp_dir().join(format!("becalm-holder-{name}-{}", std::process::id()));
         let file = File::create(&path).unwrap();

@@ -1,8 +1,9 @@
-//! Old values on disk before the first write: what a killed becalm leaves for whoever cleans up after it.
+//! The old values, on disk before the first write: what a killed becalm leaves to whoever cleans up after it.
 //!
-//! One file, appended to, a line a record, each with its checksum. The lines that say what will be changed are on the
-//! disk before it is changed. Restoring from the file is idempotent, so nothing needs to be marked while that is done.
-//! The values of a running machine do not outlive it, so records of another boot have nothing to restore.
+//! One file, to which records are appended, one in a line, each with its checksum. The records of what will
+//! be changed are on the disk before it is changed. Restoring from the file is idempotent, so no progress is
+//! recorded meanwhile. The values of a running machine do not outlive it, so records of another boot have
+//! nothing to restore.
 
 use std::collections::BTreeMap;
 use std::fs::{File, Permissions};
@@ -19,7 +20,8 @@ use super::table;
 use super::title;
 use super::tree::Tree;
 
-/// Where it is. Readable by everybody, so that `becalm status` needs no rights: what may be secret is its `title`.
+/// The directory of the journal. Everybody can read it, so that `becalm status` needs no rights: what may be
+/// secret is in its `title`.
 pub const DIRECTORY: &str = "/var/lib/becalm";
 const JOURNAL: &str = "/var/lib/becalm/journal";
 const FRESH: &str = "/var/lib/becalm/journal.new";
@@ -44,13 +46,15 @@ pub struct Begin {
 #[serde(tag = "record", rename_all = "snake_case")]
 enum Record {
     Begin(Begin),
-    /// A place will be changed. `side_effect`: by what is done to others. Numbered, so that a damaged line costs itself.
+    /// A place will be changed. `side_effect`: by writes to other places. Numbered, so that a damaged line
+    /// loses only itself.
     Place {
         index: usize,
         #[serde(flatten)]
         entry: Entry,
     },
-    /// The place of this index gets, or has shown, this value of ours; `asked`: for another one, of which the kernel made it.
+    /// The place of this index gets, or has shown, this value of ours; `asked` is the value that the kernel
+    /// made it of, if another.
     Ours {
         index: usize,
         value: String,
@@ -71,7 +75,7 @@ pub struct Recorded {
     pub begin: Begin,
     pub entries: Vec<Entry>,
     pub kept: Option<Map<String, Value>>,
-    /// Lines that cannot be read; the last one may just have been cut off.
+    /// Lines that cannot be read; the last line may be cut off.
     pub damaged: Vec<usize>,
 }
 
@@ -82,25 +86,25 @@ impl Begin {
     }
 }
 
-/// A journal that is written to.
+/// A journal that is being written.
 pub struct Journal {
     file: File,
-    /// Bytes of whole records. A full disk may take a part of one, which is cut off again.
+    /// Bytes of whole records. A full disk may accept a part of one, which is cut off again.
     length: u64,
 }
 
-/// This boot's id; empty where the kernel does not tell.
+/// Return the id of this boot; empty if the kernel does not report it.
 pub fn boot_id(tree: &Tree) -> String {
     tree.read("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// Where the journal of a machine is.
+/// Return the path of a machine's journal.
 pub fn path(tree: &Tree) -> PathBuf {
     tree.path(JOURNAL)
 }
 
 impl Journal {
-    /// Begin a journal. There must be none.
+    /// Begin a journal. None may exist.
     pub fn create(tree: &Tree, begin: &Begin) -> io::Result<Self> {
         tree.ensure_directory(DIRECTORY)?;
         let file = tree.created(JOURNAL)?;
@@ -120,7 +124,8 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Record places that are about to be changed, by number, and what they will hold. On the disk when this returns.
+    /// Record places that are about to be changed, by number, and the values that they will hold. On the disk
+    /// when this returns.
     pub fn places<'a>(&mut self, entries: impl IntoIterator<Item = (usize, &'a Entry)>) -> io::Result<()> {
         let mut records = Vec::new();
         for (index, entry) in entries {
@@ -134,13 +139,13 @@ impl Journal {
         self.file.sync_data()
     }
 
-    /// Record another value of ours, and of which it was made, if of another one. Not forced to disk: it matters only while
-    /// this kernel runs, and it has it.
+    /// Record another value of ours, and the value that it was made of, if another. Not forced to disk: it
+    /// matters only while this kernel runs, which has the data.
     pub fn ours(&mut self, index: usize, value: &str, asked: Option<&str>) -> io::Result<()> {
         self.append(&[Record::Ours { index, value: value.to_owned(), asked: asked.map(str::to_owned) }])
     }
 
-    /// Record that what the places hold now is known. Not forced to disk either.
+    /// Record that the values which the places hold now are known. Not forced to disk either.
     pub fn settled(&mut self) -> io::Result<()> {
         self.append(&[Record::Settled {}])
     }
@@ -161,7 +166,7 @@ impl Journal {
         let written = self.file.write_all(text.as_bytes());
         match written {
             Ok(()) => self.length += text.len() as u64,
-            // What comes after half a line would be unreadable with it.
+            // A record after half a line would be unreadable like that.
             Err(_) => self.file.set_len(self.length)?,
         }
         written
@@ -169,7 +174,7 @@ impl Journal {
 
     fn sync(&self, tree: &Tree) -> io::Result<()> {
         self.file.sync_all()?;
-        // The name of the new file too.
+        // The name of the new file must be on the disk too.
         tree.sync(DIRECTORY)
     }
 }
@@ -196,7 +201,7 @@ pub fn remove(tree: &Tree) -> io::Result<()> {
     tree.sync(DIRECTORY)
 }
 
-/// Have only these places left in the journal: the others are as they were, and what becomes of them is not ours.
+/// Leave only these places in the journal: the others are restored, and later changes of them are not ours.
 pub fn narrow(tree: &Tree, found: &Recorded, keep: impl Fn(usize) -> bool) -> io::Result<()> {
     let file = tree.emptied(FRESH, 0o644)?;
     let mut journal = Journal { file, length: 0 };
@@ -215,23 +220,23 @@ pub fn narrow(tree: &Tree, found: &Recorded, keep: impl Fn(usize) -> bool) -> io
     written
 }
 
-/// Leave a note of what happened while nobody was there to be told.
+/// Leave a note of what happened while there was nobody to report it to.
 pub fn note(tree: &Tree, sentence: &str) -> io::Result<()> {
     tree.emptied(NOTE, 0o644)?.write_all(sentence.as_bytes())
 }
 
-/// The person has been told.
+/// Remove the note: it was reported.
 pub fn forget(tree: &Tree) {
-    // A note that cannot be removed is read again, which does no harm.
+    // A note that cannot be removed is reported again, which does no harm.
     drop(tree.remove_file(NOTE));
 }
 
-/// The note, if there is one.
+/// Return the note, if there is one.
 pub fn noted(tree: &Tree) -> Option<String> {
     tree.read(NOTE).ok()
 }
 
-/// Put a damaged journal aside, where it can be looked at. Returns its new name.
+/// Move a damaged journal aside, where it can be examined. Return its new name.
 pub fn put_aside(tree: &Tree, at: u64) -> io::Result<PathBuf> {
     let aside = format!("{JOURNAL}.damaged-{at}");
     title::remove(tree, JOURNAL);
@@ -239,20 +244,21 @@ pub fn put_aside(tree: &Tree, at: u64) -> io::Result<PathBuf> {
     Ok(tree.path(&aside))
 }
 
-/// Return what a journal says.
+/// Parse a journal.
 pub fn parse(bytes: &[u8]) -> Recorded {
     let nobody = Begin { user: "somebody".to_owned(), ..Begin::default() };
     let mut found = Recorded { begin: nobody, entries: Vec::new(), kept: None, damaged: Vec::new() };
     let mut entries: BTreeMap<usize, Entry> = BTreeMap::new();
     let whole = bytes.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-    // A last line without its end was being written when the machine stopped: what it announces was not begun.
+    // A last line without its end was being written when the machine stopped: the change that it announces
+    // was not begun.
     for (number, line) in bytes[..whole].split(|byte| *byte == b'\n').enumerate() {
         if line.is_empty() {
             continue;
         }
         match checksum::value(line) {
             Some(Record::Begin(begin)) => found.begin = begin,
-            // A journal that says more is not becalm's, or of another version's.
+            // A journal with other places is not becalm's, or another version's.
             Some(Record::Place { entry, .. }) if !table::permits(&entry.place) => {
                 found.damaged.push(number + 1)
             }
@@ -322,7 +328,7 @@ mod tests {
         journal.settled().unwrap();
         let whole = std::fs::read(path(&tree)).unwrap();
         assert_eq!(journal.length, whole.len() as u64, "what a failed write cuts it back to");
-        // As a disk leaves it that has taken a part of a line.
+        // The state after a disk accepted only a part of a line.
         File::options().append(true).open(path(&tree)).unwrap().write_all(b"1f").unwrap();
         journal.file.set_len(journal.length).unwrap();
         journal.ours(0, "2", None).unwrap();

@@ -3,10 +3,11 @@
 //!
 //! - `table`: the permitted writes. `place`: one piece of `state`, in the files of a `tree` (`unmounted`: files of file
 //!   systems that nobody has mounted).
-//! - `held`: `changes` that are applied for one conversation (`failure`: the reason against), by a `hold`, the only
-//!   writer. It records every place in the `journal` first, under the `lock`, whose `holder` can be ended.
-//! - `restore`: the way back, also for the `guard` of a killed agent (`recover`). `owner`: the user who applied settings;
-//!   `title`: the purpose, for root only.
+//! - `held`: `changes` that are applied for one conversation (`failure`: the reason for a refusal), by a
+//!   `hold`, the only writer. It records every place in the `journal` first, under the `lock`, whose `holder`
+//!   can be ended.
+//! - `restore`: everything restored, also for the `guard` of a killed agent (`recover`). `owner`: the user
+//!   who applied settings; `title`: the purpose, for root only.
 //! - `interrupt`, `away`: interrupts, and those that are on their way back. `bound`, `member`, `fallen`: tasks with CPUs,
 //!   in cpusets, and tasks that fell out of one.
 //! - `threads`, `widened`: CPUs of running processes, and the kernel's changes to them when CPUs go offline.

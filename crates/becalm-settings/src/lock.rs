@@ -1,4 +1,5 @@
-//! One becalm at a time changes a machine: a lock that ends with its last holder, however that ends (flock(2)).
+//! A lock by which one becalm at a time changes a machine: it ends with its last holder, however that ends
+//! (flock(2)).
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -14,14 +15,14 @@ use super::tree::{Tree, RUN};
 
 pub const LOCK: &str = "/run/becalm/lock";
 
-/// The file that names the lock's holder, for everybody to read. Only root may open the lock itself: whoever can open it
-/// can hold it.
+/// The file that names the lock's holder, which everybody can read. Only root may open the lock itself:
+/// whoever can open it can hold it.
 const HOLDER: &str = "/run/becalm/holder";
 
-/// Tries, 50 ms apart: the guard of a killed agent is done in less.
+/// The number of tries, 50 ms apart: the guard of a killed agent ends within that.
 const TRIES: u32 = 40;
 
-/// The same for those that are ended: an agent restores what is applied, and its guard after it.
+/// The number of tries after processes were ended: an agent restores what is applied, and its guard after it.
 const PATIENCE: u32 = 200;
 
 /// The lock, held as long as this or an inherited copy of its descriptor lives.
@@ -29,14 +30,14 @@ pub struct Lock {
     file: File,
 }
 
-/// Write who has the lock.
+/// Record the holder of the lock.
 fn announce(tree: &Tree, mut holder: File, who: &Begin) -> io::Result<()> {
     holder.set_len(0)?;
     writeln!(holder, "process {} of {}", who.pid, who.user)?;
     title::save(tree, HOLDER, &who.title)
 }
 
-/// Return the failure that a file cannot be written, with what to do.
+/// Return the failure to write a file, with what to do.
 fn at(tree: &Tree, path: &str, error: &io::Error) -> Failure {
     Failure::new(
         "system",
@@ -48,7 +49,7 @@ fn at(tree: &Tree, path: &str, error: &io::Error) -> Failure {
 }
 
 impl Lock {
-    /// Take the lock, or say who has it.
+    /// Take the lock, or report who has it.
     pub fn take(tree: &Tree, who: &Begin) -> Result<Self, Failure> {
         tree.ensure_directory(RUN).map_err(|error| at(tree, RUN, &error))?;
         let file = tree.lasting(LOCK, 0o600)?;
@@ -71,13 +72,13 @@ impl Lock {
         Ok(Self { file })
     }
 
-    /// For a process that is to hold the lock too.
+    /// Return the descriptor, for a process that is to hold the lock too.
     pub fn descriptor(&self) -> i32 {
         self.file.as_raw_fd()
     }
 }
 
-/// Return the lock's holder in words; None when nobody has it.
+/// Describe the lock's holder; None when nobody has it.
 ///
 /// # Errors
 /// The lock may not be opened by this user.
@@ -89,14 +90,14 @@ pub fn holder(tree: &Tree) -> io::Result<Option<String>> {
     }
 }
 
-/// The same, where it is known that somebody holds it.
+/// Describe the lock's holder where it is known that somebody has it.
 pub fn said(tree: &Tree) -> String {
     let (who, what) = (tree.read(HOLDER).unwrap_or_default(), title::load(tree, HOLDER));
     let recorded = if what.is_empty() { who.clone() } else { format!("{who} ({what})") };
     let found = tree.about(LOCK).map(|about| holders(&about)).unwrap_or_default();
     let pid = who.split(' ').nth(1).and_then(|pid| pid.parse::<i32>().ok());
     match found.iter().find(|holder| Some(holder.pid) == pid) {
-        // Those of others are seen by root only.
+        // Only root sees the processes of other users.
         _ if found.is_empty() => recorded,
         Some(taker) if taker.stopped => format!("{recorded}, which is stopped"),
         Some(_) => recorded,
@@ -107,7 +108,8 @@ pub fn said(tree: &Tree) -> String {
     }
 }
 
-/// End whoever holds the lock, so that it can be taken; what was ended, in words. An error is a sentence.
+/// End the processes that hold the lock, so that it can be taken; return a description of each. An error is a
+/// sentence.
 pub fn free(tree: &Tree) -> Result<Vec<String>, String> {
     let Ok(file) = tree.open(LOCK, libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOFOLLOW, 0) else {
         return Ok(Vec::new());
@@ -123,7 +125,8 @@ pub fn free(tree: &Tree) -> Result<Vec<String>, String> {
     })
 }
 
-/// Whether nobody has the lock. A shared one fails while the exclusive one is held, and ends with the descriptor.
+/// Return whether nobody has the lock. A shared lock fails while the exclusive one is held, and ends with the
+/// descriptor.
 fn unlocked(file: &File) -> bool {
     // SAFETY: a live descriptor.
     unsafe {
@@ -179,7 +182,7 @@ mod tests {
         assert_eq!(left, ["write-0", &names[1], "write-x"]);
     }
 
-    /// A tree with a directory for the lock alone, and why there is no lock in it once `put` has been there.
+    /// Return why there is no lock in a directory for it after `put` was called there.
     fn refused(name: &str, put: fn(&Tree, &Path)) -> String {
         let root = std::env::temp_dir().join(format!("becalm-lock-{name}-{}", std::process::id()));
         fs::create_dir_all(&root).unwrap();

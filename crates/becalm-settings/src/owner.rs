@@ -1,5 +1,5 @@
-//! The owner of settings: a user, and the name that this user gave (`becalm apply --as NAME`), apart from others who are
-//! root, too.
+//! The owner of settings: a user, and the name that this user chose (`becalm apply --as NAME`), to
+//! distinguish users who are all root.
 
 use crate::failure::Failure;
 use crate::held::Held;
@@ -10,7 +10,7 @@ use crate::lock;
 const MOST: usize = 64;
 
 impl Held {
-    /// Take a name of the person's. Raise a refusal for one that could be taken for something else in a sentence.
+    /// Set the name that the user chose. Raise a refusal for one that could be misread in a sentence.
     pub fn call(&mut self, name: &str) -> Result<(), Failure> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "._@-".contains(letter);
         if name.len() > MOST || !name.chars().all(plain) {
@@ -23,7 +23,7 @@ impl Held {
         Ok(())
     }
 
-    /// Return whoever puts settings on now.
+    /// Return the user who applies settings now.
     pub fn owner(&self) -> String {
         let user = self.user();
         if self.name.is_empty() {
@@ -40,7 +40,7 @@ impl Held {
         Ok(found.map(|found| found.begin))
     }
 
-    /// Raise a refusal where what is on is somebody else's.
+    /// Raise a refusal if the present settings are somebody else's.
     pub fn check_owner(&self, whose: Option<&Begin>) -> Result<(), Failure> {
         let me = self.owner();
         match whose {
@@ -56,7 +56,7 @@ impl Held {
         }
     }
 
-    /// End whoever holds the machine; what was ended, in a sentence.
+    /// End the process that holds the machine; return what was ended, as a sentence.
     pub fn free(&self) -> Result<String, Failure> {
         if self.holds() {
             return Ok(String::new());

@@ -1,7 +1,7 @@
-//! `/proc/PID/stat` and `/proc/PID/task/TID/stat`: "PID (NAME) STATE PARENT …" (proc_pid_stat(5)). A name may hold
-//! anything, blanks and brackets too.
+//! The file `/proc/PID/stat` or `/proc/PID/task/TID/stat`: "PID (NAME) STATE PARENT …" (proc_pid_stat(5)). A
+//! name may contain anything, also blanks and brackets.
 
-/// The fields, by the numbers that proc_pid_stat(5) gives them.
+/// The fields, by their numbers in proc_pid_stat(5).
 pub struct PidStat {
     pub name: String,
     pub state: String,
@@ -9,7 +9,7 @@ pub struct PidStat {
 }
 
 impl PidStat {
-    /// None when it is something else.
+    /// Parse the text; None when it is something else.
     pub fn parse(text: &[u8]) -> Option<Self> {
         let text = String::from_utf8_lossy(text);
         let (_, rest) = text.split_once('(')?;
@@ -19,7 +19,7 @@ impl PidStat {
         Some(Self { name: name.to_owned(), state, rest: words.map(|word| word.parse().ok()).collect() })
     }
 
-    /// Field 4 and later; None when it is negative or not there.
+    /// Return field 4 or a later one; None when it is negative or missing.
     pub fn at(&self, field: usize) -> Option<u64> {
         *self.rest.get(field.checked_sub(4)?)?
     }

@@ -1,10 +1,10 @@
-//! Processes known by a descriptor (pidfd_open(2)): a number may be given to another process, a descriptor never refers
-//! to that one.
+//! Processes identified by a descriptor (pidfd_open(2)): a number may be given to another process later, a
+//! descriptor never refers to that one.
 
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-/// Return a descriptor of a process, which can be read as soon as that has ended.
+/// Return a descriptor of a process, which becomes readable when the process has ended.
 pub fn open(pid: i32) -> io::Result<OwnedFd> {
     // SAFETY: asks for a new descriptor, which is ours.
     unsafe {
@@ -15,14 +15,14 @@ pub fn open(pid: i32) -> io::Result<OwnedFd> {
     }
 }
 
-/// Wait until a process has ended, at most so many ms; whether it has.
+/// Wait until a process has ended, at most `limit_ms`; return whether it has.
 pub fn has_ended(process: &OwnedFd, limit_ms: i32) -> bool {
     let mut poll = libc::pollfd { fd: process.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one live pollfd.
     unsafe { libc::poll(&mut poll, 1, limit_ms) == 1 }
 }
 
-/// Send a process a signal; one that has ended is done.
+/// Send a process a signal; succeed if it has ended.
 pub fn signal(process: &OwnedFd, number: i32) -> io::Result<()> {
     let nothing = std::ptr::null::<libc::siginfo_t>();
     // SAFETY: a live descriptor of a process; no information goes with the signal.

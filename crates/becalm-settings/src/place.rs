@@ -1,5 +1,5 @@
-//! Places: the pieces of machine state that a setting changes. How each is read and written is in `state`; who holds them
-//! and in which order is `hold`'s affair.
+//! Places: the pieces of machine state that a setting changes. How each is read and written is in `state`;
+//! who holds them, and in which order, in `hold`.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,15 +29,15 @@ pub enum Place {
     Threads { pid: i32, start: u64, name: String },
     /// A cpuset of ours.
     Cpuset(Cpuset),
-    /// Whether the root of version 2 hands a controller to the groups in it: "on" or "off".
+    /// Whether the root of version 2 passes a controller on to the groups below: "on" or "off".
     Controller { name: String },
-    /// A group of ours with a weight, its value; or "absent".
+    /// A group of ours with a weight; its value is the weight, or "absent".
     Weighted(Weighted),
-    /// Where an interrupt arrives. Nothing writes it but the kernel: `away` has it go back.
+    /// The CPUs at which an interrupt arrives. Only the kernel changes it: `away` brings it back.
     Arrival { irq: u32, device: String },
     /// The cpuset of v1 that one task is in.
     Member { tid: i32, start: u64 },
-    /// The bound on wake-up latency, in us; kept only as long as a process holds the device open.
+    /// The bound on wake-up latency, in us; it lasts only as long as a process holds the device open.
     Latency,
 }
 
@@ -48,7 +48,7 @@ pub struct Cpuset {
     pub version: u8,
     pub cpus: String,
     pub mems: String,
-    /// Holds everybody but the program.
+    /// Whether it holds everybody except the program.
     pub gather: bool,
 }
 

@@ -8,10 +8,10 @@ use crate::tree::checked;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rank {
     pub nice: i32,
-    /// Scheduling policy, and its priority.
+    /// The scheduling policy, and its priority.
     pub policy: i32,
     pub level: i32,
-    /// Class and level as `ioprio_get` gives them.
+    /// Class and level as `ioprio_get` returns them.
     pub io: i32,
 }
 
@@ -24,13 +24,13 @@ impl Rank {
             checked(libc::sched_getparam(pid, &mut level))?;
             let policy = checked(libc::sched_getscheduler(pid))?;
             let nice = checked(libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, pid) as i32)?;
-            // Without an account of its own a task has no class (block/ioprio.c).
+            // A task that has no I/O context of its own has no class (block/ioprio.c).
             let io = (libc::syscall(libc::SYS_ioprio_get, 1, pid) as i32).max(0);
             Ok(Self { nice: 20 - nice, policy, level: level.sched_priority, io })
         }
     }
 
-    /// Give a task these, where it has others.
+    /// Give a task these priorities, if it has others.
     pub fn give(&self, pid: libc::pid_t) -> io::Result<()> {
         let now = Self::of(pid)?;
         // SAFETY: a live structure, no other pointers.

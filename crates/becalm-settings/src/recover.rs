@@ -1,4 +1,4 @@
-//! Restoring what an earlier becalm left on a machine, from its journal. The lock is held by whoever calls this.
+//! The restore of what an earlier becalm left on a machine, from its journal. The caller holds the lock.
 
 use std::io;
 
@@ -18,9 +18,10 @@ pub struct Recovered {
     pub owner: Option<String>,
 }
 
-/// Make the machine free for new settings. None when nothing was left on it.
+/// Make the machine free for new settings. Return None when nothing was left on it.
 ///
-/// Values that somebody else set meanwhile are theirs and become the machine's own; the sentence names them.
+/// Values that somebody else set meanwhile are not ours and become the machine's own; the sentence names
+/// them.
 pub fn recover(tree: &Tree, now: u64) -> Result<Option<Recovered>, Failure> {
     let Some(found) = journal::load(tree)? else { return Ok(None) };
     if let (Some(_), true) = (&found.kept, found.begin.boot == journal::boot_id(tree)) {
@@ -45,9 +46,9 @@ pub fn recover(tree: &Tree, now: u64) -> Result<Option<Recovered>, Failure> {
     Ok(Some(recovered))
 }
 
-/// Restore everything the journal says, whoever wrote it. `force`: also what somebody else changed.
+/// Restore everything in the journal, whoever wrote it. `force`: also what somebody else changed.
 ///
-/// The journal stays as long as something is not as it was, so that this can be done again.
+/// The journal stays as long as something is not restored, so that this can be repeated.
 pub fn clear(tree: &Tree, now: u64, force: bool) -> Result<Recovered, Failure> {
     let Some(found) = journal::load(tree)? else { return Ok(Recovered::default()) };
     let what = if found.begin.title.is_empty() { "becalm" } else { &found.begin.title };
@@ -55,14 +56,14 @@ pub fn clear(tree: &Tree, now: u64, force: bool) -> Result<Recovered, Failure> {
     clear_of(tree, &found, &who, now, force)
 }
 
-/// The same, with nothing in the sentence that is not for everybody.
+/// Do the same, with nothing in the sentence that not everybody may read.
 pub fn clear_unnamed(tree: &Tree, now: u64) -> Result<Recovered, Failure> {
     let Some(found) = journal::load(tree)? else { return Ok(Recovered::default()) };
     clear_of(tree, &found, "becalm", now, false)
 }
 
 fn clear_of(tree: &Tree, found: &Recorded, who: &str, now: u64, force: bool) -> Result<Recovered, Failure> {
-    // Values that a restart has wiped out must not be written to the machine that came up.
+    // Values that a restart has wiped out must not be written to the machine that has started anew.
     if !found.begin.boot.is_empty() && found.begin.boot != journal::boot_id(tree) {
         journal::remove(tree)?;
         let sentence =
@@ -103,12 +104,12 @@ pub fn of_settings(entries: &[Entry], places: Vec<Restored>) -> Vec<Restored> {
     entries.iter().zip(places).filter(told).map(|(_, place)| place).collect()
 }
 
-/// After restoring: remove the journal, or keep in it only what is still to be restored.
+/// Remove the journal after a restore, or leave in it only what is still to be restored.
 pub fn close(tree: &Tree, found: &Recorded, places: &[Restored]) -> io::Result<()> {
     if unsettled(places).is_empty() {
         return journal::remove(tree);
     }
-    // What has gone may come back with a CPU that is still offline.
+    // A place that has gone may come back with a CPU that is still offline.
     let done = |index: usize| {
         places
             .get(index)
@@ -117,7 +118,7 @@ pub fn close(tree: &Tree, found: &Recorded, places: &[Restored]) -> io::Result<(
     journal::narrow(tree, found, |index| !done(index))
 }
 
-/// Report lost lines of the journal. It is put aside unless it is still needed.
+/// Report lost lines of the journal. It is moved aside unless it is still needed.
 fn damaged(tree: &Tree, who: &str, now: u64, lines: &[usize], places: &[Restored]) -> Failure {
     let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
     let lines = lines.join(", ");
@@ -153,7 +154,7 @@ mod tests {
 
     const SWAPPINESS: &str = "/proc/sys/vm/swappiness";
 
-    /// A machine that was left with these values of ours, whichever it holds now: (path, original, ours, now).
+    /// Make a machine that was left with these values of ours and holds `now`: (path, original, ours, now).
     fn left(name: &str, places: &[(&str, &str, &[&str], &str)]) -> (PathBuf, Tree) {
         let root = std::env::temp_dir().join(format!("becalm-recover-{name}-{}", std::process::id()));
         let tree = Tree::new(&root);
@@ -175,7 +176,7 @@ mod tests {
         (root, tree)
     }
 
-    /// Return the report, the places in it, and the value of the kernel's haste afterwards.
+    /// Return the report, the places in it, and the value of `EXPEDITED` afterwards.
     fn cleared(
         name: &str,
         places: &[(&str, &str, &[&str], &str)],

@@ -1,8 +1,9 @@
-//! Restoring everything: from the entries that a session holds, or from the journal of one that is gone.
+//! The restore of everything: from the entries that a session holds, or from the journal of one that has
+//! ended.
 //!
-//! A place whose value is neither the original nor ours was changed by somebody else: it is reported and left alone.
-//! Places act on each other (a governor resets turbo, a CPU that comes back gets defaults), so what has been restored
-//! is looked at again until all of it stays.
+//! A place whose value is neither the original nor ours was changed by somebody else: it is reported and left
+//! alone. Places affect each other (a governor resets turbo, a CPU that comes back gets defaults), so
+//! restored places are checked again until all of them stay.
 
 use std::collections::HashMap;
 use std::io;
@@ -20,12 +21,12 @@ use super::place::Place;
 use super::threads::{self, Back, Had};
 use super::tree::{Tree, CPU};
 
-/// Rounds of restoring and looking again.
+/// Rounds of restoring and checking again.
 const ROUNDS: u64 = 5;
 
-/// Before the second round in which something failed, ms; each later one waits five times as long. What is in the way
-/// may be about to end: a program of a killed agent in our cpuset, or one that has the latency device open. In a directory
-/// nothing is in the way that ends.
+/// The pause before the second round in which something failed, ms; each later one is five times as long. The
+/// obstacle may be about to end: a program of a killed agent in our cpuset, or one that has the latency
+/// device open. On a directory no obstacle ends.
 const PATIENCE_MS: u64 = 2;
 
 /// The outcome for a place.
@@ -35,9 +36,9 @@ pub enum Fate {
     /// It had its original value already.
     Untouched,
     Restored,
-    /// Somebody else changed it meanwhile; left as it is.
+    /// Somebody else changed it meanwhile; it was left alone.
     Foreign,
-    /// An interrupt that goes back when it next fires, if the kernel lets it: `away` has it.
+    /// An interrupt that goes back when it next fires, if the kernel allows that: `away` lists it.
     Returning,
     /// The place does not exist any more: a process has ended, a device has gone.
     Gone,
@@ -59,13 +60,13 @@ pub struct Restored {
 }
 
 impl Restored {
-    /// Whether the machine is here as it was.
+    /// Return whether nothing is left to restore here.
     pub fn settled(&self) -> bool {
         !matches!(self.fate, Fate::Foreign | Fate::Failed)
     }
 }
 
-/// Restore what the entries say, the last one first. `force`: also what somebody else has changed.
+/// Restore the entries, the last one first. `force`: also what somebody else has changed.
 pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
     let mut outcomes: Vec<Restored> = entries.iter().map(started).collect();
     let mut foreign = vec![false; entries.len()];
@@ -105,9 +106,10 @@ pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
     outcomes
 }
 
-/// Restore entries together. CPUs that were online come first: a task that was bound to one of them must not be moved to
-/// the root of the cpusets before (set_cpus_allowed_ptr in cpuset_attach_task of kernel/cgroup/cpuset.c fails, and warns).
-/// Side effects come last: they can be restored only after their cause.
+/// Restore entries together. CPUs that were online come first: a task that was bound to one of them must not
+/// be moved to the root of the cpusets earlier (set_cpus_allowed_ptr in cpuset_attach_task of
+/// kernel/cgroup/cpuset.c fails, and warns). Side effects come last: they can be restored only after their
+/// cause.
 #[derive(Clone, Copy)]
 enum Pass {
     Processors,
@@ -130,7 +132,7 @@ impl Pass {
     }
 }
 
-/// Whether restoring this brings CPUs online.
+/// Return whether restoring this brings CPUs online.
 fn brings_cpus(entry: &Entry) -> bool {
     let Place::File { path } = &entry.place else { return false };
     let switch = match path.strip_prefix(CPU) {
@@ -141,7 +143,8 @@ fn brings_cpus(entry: &Entry) -> bool {
     switch && !entry.side_effect
 }
 
-/// Return the masks, a moment later, that seem to be somebody else's: read together, since each reading waits.
+/// Return the masks that seem to be somebody else's, read again a moment later: together, since each reading
+/// waits.
 fn seen_twice(tree: &Tree, entries: &[Entry], judged: impl Fn(&Entry) -> bool) -> HashMap<u32, String> {
     let theirs = |entry: &&Entry| {
         let mask = matches!(entry.place, Place::Mask { .. }) && judged(entry);
@@ -151,17 +154,17 @@ fn seen_twice(tree: &Tree, entries: &[Entry], judged: impl Fn(&Entry) -> bool) -
     interrupt::masks(tree, &irqs)
 }
 
-/// Whether a mask is narrow because its interrupt is on its way back, and will get its original by that.
+/// Return whether a mask is narrow because its interrupt is on its way back, and will get its original then.
 fn going_back(tree: &Tree, entry: &Entry, away: &HashMap<u32, Away>) -> bool {
     let Place::Mask { .. } = entry.place else { return false };
     let known = entry.place.irq().and_then(|irq| away.get(&irq));
     known.is_some_and(|away| away.narrowed(tree) && entry.place.agree(&away.mask, &entry.original))
 }
 
-/// Have the interrupts that arrive elsewhere go back. One whose mask somebody else has set since is theirs.
+/// Bring back the interrupts that arrive elsewhere, except those whose masks somebody else has set since.
 ///
-/// The mask that each had is known from its own entry, or from the list of moved interrupts; others are read together,
-/// since each reading waits.
+/// The old mask of each is known from its own entry or from the list of moved interrupts; others are read
+/// together, since each reading waits.
 fn call_back(tree: &Tree, entries: &[Entry], known: &HashMap<u32, Away>, outcomes: &mut [Restored]) {
     let masks: HashMap<u32, usize> = entries
         .iter()
@@ -214,8 +217,8 @@ fn started(entry: &Entry) -> Restored {
     }
 }
 
-/// Restore one place if it is not; whether it had been already. `judge`: a value that is not ours stays, of a mask what
-/// was seen of it twice.
+/// Restore one place if that is necessary; return whether it had its original already. `judge`: a value that
+/// is not ours stays; a mask is judged by the value that was read twice.
 fn put_back(
     tree: &Tree,
     entry: &Entry,
@@ -234,8 +237,8 @@ fn put_back(
         Ok(now) => now,
         Err(error) => {
             outcome.found = String::new();
-            // A CPU that is still offline hides its files; the next round sees them. Devices and other people's groups
-            // go for good.
+            // A CPU that is still offline hides its files; the next round finds them. Devices and other
+            // people's groups go for good.
             let vanished = matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ESRCH | libc::ENODEV));
             outcome.fate = if vanished { Fate::Gone } else { Fate::Failed };
             outcome.error = error.to_string();
@@ -246,7 +249,8 @@ fn put_back(
     outcome.found = now.clone();
     if place.agree(&now, original) {
         if !entry.side_effect && matches!(place, Place::Mask { .. }) && place.irq().is_some() {
-            // The kernel may be just about to make it ours (`interrupt`). One that it does not let be set is not.
+            // The kernel may be about to make it ours (`interrupt`). A mask that may not be set does not
+            // change.
             drop(place.write(tree, original));
         }
         if matches!(outcome.fate, Fate::Failed | Fate::Gone) {
@@ -276,7 +280,7 @@ fn put_back(
     let back = place.agree(&outcome.found, original);
     outcome.fate = match place {
         _ if back => Fate::Restored,
-        // Ours ended with the file that held it; what is left is the bound of another process.
+        // Our bound ended with the file that held it; what is left is the bound of another process.
         Place::Latency if tree.live && !entry.ours.contains(&outcome.found) => Fate::Foreign,
         _ => Fate::Failed,
     };
@@ -302,7 +306,7 @@ fn threads_put_back(done: io::Result<Back>, outcome: &mut Restored) -> bool {
     done.is_ok_and(|back| !back.changed)
 }
 
-/// All that is not as it was, in a sentence for each.
+/// Return a sentence for each place that is not as it was.
 pub fn unsettled(outcomes: &[Restored]) -> Vec<String> {
     outcomes.iter().filter(|each| !each.settled()).map(sentence).collect()
 }
@@ -357,7 +361,7 @@ mod tests {
         let entries = places.map(entry);
         let outcomes = restore(&Tree::played_by(&root, noted), &entries, false);
         assert!(outcomes.iter().all(|outcome| outcome.fate == Fate::Restored), "{outcomes:?}");
-        // A CPU that was offline before goes after what was set while it was there.
+        // A CPU that was offline before is restored after what was set while it was online.
         let expected = [2, 1, 4, 3, 0].map(|index: usize| places[index].0);
         assert_eq!(*WRITTEN.lock().unwrap(), expected);
         fs::remove_dir_all(root).unwrap();

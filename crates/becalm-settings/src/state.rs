@@ -1,5 +1,5 @@
-//! The content of a place, as a value that can be read, written and kept in the journal. A place can restore any of its
-//! values.
+//! The value of a place, as text that can be read, written and stored in the journal. A place can restore any
+//! of its values.
 
 use std::io;
 
@@ -16,7 +16,7 @@ use super::threads;
 use super::tree::Tree;
 
 impl Place {
-    /// For messages and tables.
+    /// Return the name of the place in messages and tables.
     pub fn shown(&self) -> String {
         match self {
             Place::File { path } | Place::Mask { path } => path.clone(),
@@ -34,7 +34,7 @@ impl Place {
         }
     }
 
-    /// The present value.
+    /// Return the present value.
     pub fn read(&self, tree: &Tree) -> io::Result<String> {
         match self {
             Place::File { path } => Ok(chosen(&tree.read(path)?).to_owned()),
@@ -59,7 +59,8 @@ impl Place {
         }
     }
 
-    /// The present value of a mask that may just have read as an older one (`interrupt`), a moment later.
+    /// Return the present value of a mask, read a moment later: it may just have read as an older one
+    /// (`interrupt`).
     pub fn read_again(&self, tree: &Tree) -> Option<String> {
         match self {
             Place::Mask { .. } => interrupt::masks(tree, &[self.irq()?]).into_values().next(),
@@ -67,7 +68,8 @@ impl Place {
         }
     }
 
-    /// Make `value` the present value. A running machine's `Latency` is not written here: whoever holds it writes it.
+    /// Make `value` the present value. The `Latency` of a running machine is not written here, but by its
+    /// holder.
     pub fn write(&self, tree: &Tree, value: &str) -> io::Result<()> {
         if let Some(done) = tree.give(self, value) {
             return done;
@@ -90,8 +92,9 @@ impl Place {
         }
     }
 
-    /// Whether a value that came as a side effect is not one that the kernel gives, but somebody's own choice: the kernel
-    /// widens the CPUs of a task, it never binds it; and it moves a task out of an empty cpuset to one above it.
+    /// Return whether a value that came as a side effect cannot come from the kernel, so that somebody chose
+    /// it: the kernel widens the CPUs of a task and never binds it; and it moves a task out of an empty
+    /// cpuset to one above it.
     pub fn chosen_since(&self, now: &str, original: &str) -> bool {
         let sets = || Some((cpus::parse(now)?, cpus::parse(original)?));
         match self {
@@ -101,7 +104,7 @@ impl Place {
         }
     }
 
-    /// The task file of the group that programs join, where this is one for them.
+    /// Return the task file of the group that programs join, if this is one for them.
     pub fn joined(&self) -> Option<String> {
         match self {
             Place::Cpuset(set) if !set.gather => Some(set.tasks()),
@@ -110,7 +113,7 @@ impl Place {
         }
     }
 
-    /// The interrupt whose mask or arrival this is.
+    /// Return the interrupt whose mask or arrival this is.
     pub fn irq(&self) -> Option<u32> {
         match self {
             Place::Mask { path } => interrupt::of_mask_file(path),
@@ -119,8 +122,8 @@ impl Place {
         }
     }
 
-    /// Side effects are restored in this order: a set before its members, and both before the CPUs of a task, which
-    /// joining a set changes.
+    /// Return the order in which side effects are restored: a set before its members, and both before the
+    /// CPUs of a task, which joining a set changes.
     pub fn rank(&self) -> u8 {
         match self {
             Place::Member { .. } => 1,
@@ -129,7 +132,7 @@ impl Place {
         }
     }
 
-    /// Whether two values mean the same: 020 and 20, masks with and without leading zeros.
+    /// Return whether two values mean the same: 020 and 20, masks with and without leading zeros.
     pub fn agree(&self, one: &str, other: &str) -> bool {
         let numbers = || matches!((one.parse::<i64>(), other.parse::<i64>()), (Ok(a), Ok(b)) if a == b);
         match self {
@@ -140,7 +143,7 @@ impl Place {
             }
             Place::Threads { .. } => threads::agree(one, other),
             Place::File { .. } | Place::Weighted(_) => numbers(),
-            // Automatic priorities are negative and given out anew.
+            // The kernel chooses negative priorities, and chooses them anew.
             Place::Swap { .. } => one.starts_with('-') && other.starts_with('-'),
             _ => false,
         }

@@ -1,8 +1,8 @@
-//! Swap areas: which are on, with which priority, and switching them (swapon(2), /proc/swaps).
+//! Swap areas: those that are on, with their priorities, and switching them (swapon(2), /proc/swaps).
 //!
-//! An area that was given its priority by the kernel has a negative one: -2 for the first one that was switched on, -3
-//! for the next (enable_swap_info in mm/swapfile.c). The areas get the same ones again because they are switched off
-//! from the lowest of those up, and on again in the opposite order.
+//! A priority that the kernel has chosen is negative: -2 for the first area that was switched on, -3 for the
+//! next (enable_swap_info in mm/swapfile.c). The areas get the same priorities again because they are
+//! switched off from the lowest to the highest, and on again in the opposite order.
 
 use std::ffi::CString;
 use std::io;
@@ -16,8 +16,8 @@ pub const SWAPS: &str = "/proc/swaps";
 /// swapon(2): the priority is in the low 15 bits.
 const FLAG_PREFER: i32 = 0x8000;
 
-/// The areas that are on, in the order to switch them off, with their priorities: the last one listed first, but of those
-/// with automatic priorities the lowest first.
+/// Return the areas that are on, with their priorities, in the order to switch them off: the last one listed
+/// first, but automatic priorities from the lowest up.
 pub fn areas(tree: &Tree) -> io::Result<Vec<(String, i32)>> {
     let text = tree.read(SWAPS)?;
     let line = |line: &str| {
@@ -33,7 +33,7 @@ pub fn areas(tree: &Tree) -> io::Result<Vec<(String, i32)>> {
     Ok(areas)
 }
 
-/// An area's priority, or "off".
+/// Return an area's priority, or "off".
 pub fn read(tree: &Tree, area: &str) -> io::Result<String> {
     let found = areas(tree)?.into_iter().find(|(name, _)| name == area);
     Ok(found.map_or(OFF.to_owned(), |(_, priority)| priority.to_string()))
@@ -60,7 +60,7 @@ pub fn write(tree: &Tree, area: &str, value: &str) -> io::Result<()> {
     }
 }
 
-/// The kernel writes space, tab, newline and backslash as three octal digits.
+/// Decode a path: the kernel writes space, tab, newline and backslash as three octal digits.
 pub fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut rest = text;

@@ -1,5 +1,6 @@
-//! The settings that may be written as root, and their values: the allow-list of requests and journals. Nobody else is
-//! trusted with it, so it repeats what the catalogue of settings says, and a test holds the two together.
+//! The settings that may be written as root, and their values: the allow-list of requests and journals.
+//! Nothing else is trusted for this, so the list repeats the catalogue of settings, and a test compares the
+//! two.
 
 mod rows;
 mod values;
@@ -18,7 +19,8 @@ use crate::task::start_and_state;
 use crate::tree::Tree;
 use crate::weight::Weighted;
 
-/// Where a request acts: which of a knob's rows, and what is `*` in it, or tells its places apart.
+/// The target of a request: one of a knob's rows, and the names that replace its `*` or distinguish its
+/// places.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WriteRequest {
@@ -37,24 +39,25 @@ fn yes() -> bool {
     true
 }
 
-/// The rows of a knob.
+/// Return the rows of a knob.
 pub fn rows(knob: &str) -> impl Iterator<Item = &'static rows::Row> + '_ {
     let of = if feature(knob).is_some() { FEATURE } else { knob };
     ROWS.iter().filter(move |(name, _, _)| *name == of && knob != FEATURE)
 }
 
-/// The kernel's name of the feature that a knob switches.
+/// Return the kernel's name of the feature that a knob switches.
 fn feature(knob: &str) -> Option<&'static str> {
     let name = knob.strip_prefix(FEATURE)?.to_ascii_uppercase();
     FEATURES.iter().copied().find(|feature| *feature == name)
 }
 
-/// Whether a value stands for another one that only the kernel knows, which may be the present one.
+/// Return whether a value stands for another one that only the kernel knows, and which may be the present
+/// one.
 pub fn asks_for_default(knob: &str, value: &str) -> bool {
     value == "0" && rows(knob).any(|(_, _, values)| matches!(values, AllowedValues::Default(..)))
 }
 
-/// The place that is requested; None for what is not in the table, or not there.
+/// Return the place that is requested; None if it is not in the table, or does not exist.
 pub fn place(tree: &Tree, write_request: &WriteRequest) -> Option<Place> {
     let (_, at, _) = rows(&write_request.knob)
         .nth(write_request.row)
@@ -93,7 +96,7 @@ pub fn place(tree: &Tree, write_request: &WriteRequest) -> Option<Place> {
     }
 }
 
-/// The places that change with others, of a row of `SIDE_EFFECTS`; without names all that are there.
+/// Return the places of a row of `SIDE_EFFECTS`, which change with others; without names, all that exist.
 pub fn side_effects(tree: &Tree, row: usize, names: &[String]) -> Option<Vec<Place>> {
     let pattern = SIDE_EFFECTS.get(row)?;
     if names.is_empty() {
@@ -102,7 +105,7 @@ pub fn side_effects(tree: &Tree, row: usize, names: &[String]) -> Option<Vec<Pla
     file(tree, pattern, &names.iter().map(String::as_str).collect::<Vec<_>>()).map(|place| vec![place])
 }
 
-/// A file of a pattern.
+/// Return a file of a pattern.
 fn file(tree: &Tree, pattern: &str, names: &[&str]) -> Option<Place> {
     let mut names_left = names.iter();
     let mut parts = pattern.split('*');
@@ -114,7 +117,7 @@ fn file(tree: &Tree, pattern: &str, names: &[&str]) -> Option<Place> {
     same.then(|| of_file(tree, path))
 }
 
-/// The place that a file is: those of CPUs hold masks.
+/// Return the place of a file: files of CPUs hold masks.
 fn of_file(tree: &Tree, path: String) -> Place {
     let arrival =
         path.strip_prefix("/proc/irq/").and_then(|rest| rest.strip_suffix("/effective_affinity_list"));
@@ -127,7 +130,7 @@ fn of_file(tree: &Tree, path: String) -> Place {
     }
 }
 
-/// Return the names that stand for each `*` in a path of this pattern; None for a path of another one.
+/// Return the names that replace each `*` of a pattern in this path; None for a path of another pattern.
 pub fn names_in<'a>(pattern: &str, path: &'a str) -> Option<Vec<&'a str>> {
     if pattern == SETS {
         let (begin, end) = SETS.split_once('*')?;
@@ -148,14 +151,15 @@ pub fn names_in<'a>(pattern: &str, path: &'a str) -> Option<Vec<&'a str>> {
     }
 }
 
-/// Return the name that stands for the `*` in a part of a pattern.
+/// Return the name that replaces the `*` in a part of a pattern.
 fn star<'a>(part: &str, name: &'a str) -> Option<&'a str> {
     let (begin, end) = part.split_once('*')?;
     let found = name.strip_prefix(begin)?.strip_suffix(end)?;
     (!matches!(name, "" | "." | "..")).then_some(found)
 }
 
-/// Whether some setting writes this place, or it changes with one: a journal that names others is not becalm's.
+/// Return whether some setting writes this place, or it changes with one: a journal that names others is not
+/// becalm's.
 pub fn permits(place: &Place) -> bool {
     match place {
         Place::File { path } | Place::Mask { path } => {
@@ -165,7 +169,7 @@ pub fn permits(place: &Place) -> bool {
         Place::Feature { path, name } => {
             features::FILES.contains(&path.as_str()) && FEATURES.contains(&name.as_str())
         }
-        // Whichever was on: it is only switched on or off.
+        // Any area that was on: it is only switched on or off.
         Place::Swap { area } => area.starts_with('/') && !area.split('/').any(|name| name == ".."),
         Place::Process { name, .. } => name == KEEPER || SERVICES.contains(&name.as_str()),
         Place::Threads { pid, .. } => *pid > 0,
@@ -176,7 +180,7 @@ pub fn permits(place: &Place) -> bool {
     }
 }
 
-/// The places of a machine that match one of these patterns.
+/// Return the places of a machine that match one of these patterns.
 pub fn places<'a>(tree: &'a Tree, patterns: &[&str]) -> impl Iterator<Item = Place> + 'a {
     let mut all = Vec::new();
     for pattern in patterns {
@@ -199,8 +203,8 @@ fn below(tree: &Tree, directory: &str, part: &str) -> Vec<String> {
     names.into_iter().map(|name| format!("{directory}/{name}")).collect()
 }
 
-/// Whether a process is a program of this name; the kernel keeps 15 bytes of it (proc_pid_comm(5)), and scripts run under
-/// their interpreter's.
+/// Return whether a process is a program of this name; the kernel stores 15 bytes of it (proc_pid_comm(5)),
+/// and a script has the name of its interpreter.
 pub fn runs(tree: &Tree, pid: i32, name: &str) -> bool {
     let comm = tree.read(&format!("/proc/{pid}/comm")).unwrap_or_default();
     if comm == name.get(..15).unwrap_or(name) {
@@ -210,7 +214,8 @@ pub fn runs(tree: &Tree, pid: i32, name: &str) -> bool {
     comm.starts_with("python") && is_script(&line, name)
 }
 
-/// Whether an interpreter's command line (words ended by zero) runs a script or module of this name.
+/// Return whether an interpreter's command line (arguments that end with zero) runs a script or module of
+/// this name.
 pub fn is_script(command_line: &[u8], name: &str) -> bool {
     let mut words = command_line.split(|byte| *byte == 0).map(String::from_utf8_lossy).skip(1);
     match words.find(|word| *word == "-m" || !word.starts_with('-')) {

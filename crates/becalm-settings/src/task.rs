@@ -1,4 +1,5 @@
-//! Processes and tasks, each known by its number and start time: whether they run, and the CPUs that they may use.
+//! Processes and tasks, each identified by its number and start time: whether they run, and the CPUs that
+//! they may use.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -10,23 +11,24 @@ use super::tree::Tree;
 use crate::pid_stat::PidStat;
 use crate::place::Place;
 
-/// A process was stopped, runs, or is not there any more.
+/// The state of a process: it was stopped, runs, or does not exist any more.
 pub const RUNNING: &str = "running";
 pub const STOPPED: &str = "stopped";
 pub const GONE: &str = "gone";
 
-/// Listings of the threads of a process before two in a row are equal.
+/// The largest number of listings of the threads of a process until two in a row are equal.
 const LISTINGS: usize = 10;
 
-/// The numbers of all threads of a process, ascending; none where it has ended.
+/// Return the numbers of all threads of a process, ascending; none if it has ended.
 pub fn threads(tree: &Tree, pid: u32) -> Vec<i32> {
     let list = || tree.numbered(&format!("/proc/{pid}/task"), "").into_iter().map(|tid| tid as i32).collect();
     whole_listing(|| Ok::<_, Infallible>(list())).unwrap_or_default()
 }
 
-/// All threads of a process from listings of its directory. A listing during which a thread ends may lack others that
-/// live (next_tid and first_tid in fs/proc/base.c), but then has the one that ended, which the next has not: two equal
-/// listings are whole. Where threads never stop coming and going: all of any listing.
+/// Return all threads of a process from listings of its directory. A listing during which a thread ends may
+/// lack others that live (next_tid and first_tid in fs/proc/base.c), but then contains the one that ended,
+/// which the next does not: two equal listings are complete. If threads never stop coming and going, return
+/// all of any listing.
 pub fn whole_listing<E>(mut list: impl FnMut() -> Result<Vec<i32>, E>) -> Result<Vec<i32>, E> {
     let mut last = list()?;
     let mut all: BTreeSet<i32> = last.iter().copied().collect();
@@ -41,14 +43,15 @@ pub fn whole_listing<E>(mut list: impl FnMut() -> Result<Vec<i32>, E>) -> Result
     Ok(all.into_iter().collect())
 }
 
-/// Start time of a process or task in clock ticks since boot (proc(5), stat, field 22) and its state letter.
+/// Return the start time of a process or task, in clock ticks since boot (proc(5), stat, field 22), and its
+/// state letter.
 pub fn start_and_state(tree: &Tree, pid: i32) -> Option<(u64, char)> {
     let text = tree.read(&format!("/proc/{pid}/stat")).ok()?;
     let stat = PidStat::parse(text.as_bytes())?;
     Some((stat.at(22)?, stat.state.chars().next()?))
 }
 
-/// Return the state of a process, which is known by its number and start time.
+/// Return the state of a process, which is identified by its number and start time.
 pub fn process_state(tree: &Tree, pid: i32, start: u64) -> &'static str {
     match start_and_state(tree, pid) {
         Some((found, state)) if found == start && !matches!(state, 'Z' | 'X') => match state {
@@ -59,7 +62,7 @@ pub fn process_state(tree: &Tree, pid: i32, start: u64) -> &'static str {
     }
 }
 
-/// Have it run, stop or end.
+/// Let a process run, or stop or end it.
 pub fn signal(tree: &Tree, pid: i32, start: u64, value: &str) -> io::Result<()> {
     if process_state(tree, pid, start) == GONE {
         return Ok(());
@@ -83,7 +86,7 @@ pub fn signal(tree: &Tree, pid: i32, start: u64, value: &str) -> io::Result<()> 
     Ok(())
 }
 
-/// Whether a number is still that of the task that started then; an error (ESRCH) when not.
+/// Fail with ESRCH unless a number is still that of the task that started then.
 pub fn same_task(tree: &Tree, tid: i32, start: u64) -> io::Result<()> {
     match start_and_state(tree, tid) {
         Some((found, _)) if found == start => Ok(()),
@@ -91,20 +94,20 @@ pub fn same_task(tree: &Tree, tid: i32, start: u64) -> io::Result<()> {
     }
 }
 
-/// The CPUs that a task may use, as a list.
+/// Return the CPUs that a task may use, as a list.
 pub fn affinity(tree: &Tree, tid: i32, start: u64) -> io::Result<String> {
     same_task(tree, tid, start)?;
     let status = tree.read(&format!("/proc/{tid}/status"))?;
     allowed(&status).map(str::to_owned).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODATA))
 }
 
-/// The CPUs that a task may use, as a list, from its `status` file.
+/// Return the CPUs that a task may use, as a list, from its `status` file.
 pub fn allowed(status: &str) -> Option<&str> {
     status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).map(str::trim)
 }
 
-/// The active CPUs that a task of the running machine may use; None where it has ended, or the kernel has more CPUs than
-/// a set of libc.
+/// Return the active CPUs that a task of the running machine may use; None if it has ended, or the kernel has
+/// more CPUs than a set of libc.
 pub fn active_affinity(tid: i32) -> Option<Cpus> {
     // SAFETY: an all-zero set is empty; the pointer is live and of the size given; indices are checked against it.
     unsafe {
@@ -142,7 +145,7 @@ pub fn set_affinity(tree: &Tree, tid: i32, start: u64, value: &str) -> io::Resul
 mod tests {
     use super::*;
 
-    /// What `whole_listing` makes of these listings, and how many it took.
+    /// Return the result of `whole_listing` for these listings, and how many it read.
     fn of(listings: &[&[i32]]) -> (Vec<i32>, usize) {
         let mut taken = 0;
         let found = whole_listing(|| {
@@ -155,7 +158,7 @@ mod tests {
     #[test]
     fn a_thread_hidden_by_one_that_ends_is_found() {
         assert_eq!(of(&[&[1, 2, 3], &[1, 2, 3]]), (vec![1, 2, 3], 2));
-        // 2 ended while the first was made, so that it lacks 4.
+        // Thread 2 ended while the first was made, so that it lacks 4.
         assert_eq!(of(&[&[1, 2, 3], &[1, 3, 4], &[1, 3, 4]]), (vec![1, 3, 4], 3));
     }
 

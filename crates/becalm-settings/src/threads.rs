@@ -1,9 +1,11 @@
-//! The CPUs of running processes: every thread of each, those that appear meanwhile, and on the way back what it forked.
+//! The CPUs of running processes: of every thread, also of those that appear meanwhile, and in a restore of
+//! the processes that they forked.
 //!
-//! The CPUs of a process are spelled as those of its main thread, and those of threads that have others:
-//! `0-3;1235@88=0`, each thread known by its number and start time. A thread that is not named has the main thread's, so
-//! one that was born since has, too. The kernel itself keeps every mask within the cpuset of its task
-//! (__sched_setaffinity in kernel/sched/syscalls.c), so the masks that a process has are CPUs that it is allowed.
+//! The CPUs of a process are spelled as those of its main thread, followed by those of threads that have
+//! others: `0-3;1235@88=0`, each thread identified by its number and start time. A thread that is not named
+//! has the CPUs of the main thread, and so has one that started since. The kernel itself limits every mask to
+//! the cpuset of its task (__sched_setaffinity in kernel/sched/syscalls.c), so the masks of a process contain
+//! only CPUs that it is allowed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -14,16 +16,16 @@ use super::tree::Tree;
 use super::widened::Widened;
 use crate::pid_stat::PidStat;
 
-/// Threads and children appear while they are bound: look again so often.
+/// The largest number of passes: threads and children appear while they are bound.
 const PASSES: usize = 100;
 
-/// Looks in a row that find nothing to do.
+/// Passes in a row that find nothing to do.
 const CALM: usize = 2;
 
-/// Clock ticks a second of start times (proc(5), USER_HZ).
+/// Clock ticks per second in start times (proc(5), USER_HZ).
 const TICKS: f64 = 100.0;
 
-/// CPUs by thread: those of the main thread, and of the threads that have others.
+/// The CPUs of each thread: those of the main thread, and those of the threads that have others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Masks {
     pub main: Cpus,
@@ -31,7 +33,7 @@ pub struct Masks {
 }
 
 impl Masks {
-    /// Parse the text that `spelled` makes; None for another one.
+    /// Parse the text of `spelled`; None for another text.
     pub fn parse(text: &str) -> Option<Masks> {
         let mut parts = text.split(';');
         let main = cpus::parse(parts.next()?)?;
@@ -43,7 +45,7 @@ impl Masks {
         Some(Masks { main, others: parts.map(other).collect::<Option<_>>()? })
     }
 
-    /// Return the spelling that the journal keeps.
+    /// Return the spelling for the journal.
     pub fn spelled(&self) -> String {
         let other = |((tid, start), set): (&(i32, u64), &Cpus)| format!(";{tid}@{start}={}", cpus::list(set));
         cpus::list(&self.main) + &self.others.iter().map(other).collect::<String>()
@@ -75,12 +77,12 @@ pub fn masks(tree: &Tree, pid: i32, start: u64) -> io::Result<Masks> {
     Ok(Masks { main, others })
 }
 
-/// The same as text.
+/// Return the CPUs of a process as text.
 pub fn read(tree: &Tree, pid: i32, start: u64) -> io::Result<String> {
     masks(tree, pid, start).map(|masks| masks.spelled())
 }
 
-/// Give all its threads what the text says, unless it has ended.
+/// Give all threads of a process the CPUs in the text, unless it has ended.
 pub fn write(tree: &Tree, pid: i32, start: u64, value: &str) -> io::Result<()> {
     let wanted = Masks::parse(value).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
     if same_task(tree, pid, start).is_err() {
@@ -89,14 +91,15 @@ pub fn write(tree: &Tree, pid: i32, start: u64, value: &str) -> io::Result<()> {
     settle(tree, |_| false, || vec![pid], |_, tid, start, _| Some(wanted.of(tid, start).clone())).map(drop)
 }
 
-/// Whether two texts say the same of a process; of one that has ended, whose text is empty, anything is true.
+/// Return whether two texts mean the same CPUs; the text of a process that has ended is empty and agrees with
+/// every other.
 pub fn agree(one: &str, other: &str) -> bool {
     one.is_empty()
         || other.is_empty()
         || Masks::parse(one).is_some_and(|masks| Some(masks) == Masks::parse(other))
 }
 
-/// Clock ticks since the boot, the unit of start times; 0 where the kernel does not report them.
+/// Return the clock ticks since the boot, the unit of start times; 0 if the kernel does not report them.
 pub fn ticks(tree: &Tree) -> u64 {
     let text = tree.read("/proc/uptime").unwrap_or_default();
     let seconds = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
@@ -114,8 +117,8 @@ pub struct Back {
     pub foreign: bool,
 }
 
-/// The CPUs that a process had, in the spelling of `Masks`, those that becalm gave it, and since when (`ticks`, and
-/// `widened::newest`; 0: not known).
+/// The CPUs that a process had, in the spelling of `Masks`, those that becalm gave it, and the time of that
+/// (`ticks`, and `widened::newest`; 0: not known).
 #[derive(Debug, Clone, Copy)]
 pub struct Had<'a> {
     pub original: &'a str,
@@ -124,9 +127,10 @@ pub struct Had<'a> {
     pub newest: u64,
 }
 
-/// Restore a process, thread by thread: what holds CPUs of ours gets its own again, or what the kernel made of them as
-/// they went offline; what holds neither is somebody's choice and stays, unless by `force`. What it forked since it was
-/// bound has inherited ours, and gets those of its main thread.
+/// Restore a process, thread by thread. A thread with CPUs of ours, or with those that the kernel made of
+/// them as they went offline, gets its own again; any others are somebody's choice and stay, unless by
+/// `force`. Processes that it forked since it was bound have inherited ours, and get those of its main
+/// thread.
 pub fn put_back(tree: &Tree, pid: i32, start: u64, had: Had, force: bool) -> io::Result<Back> {
     let original = Masks::parse(had.original).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
     let ours: BTreeSet<Cpus> = had.ours.iter().filter_map(|value| cpus::parse(value)).collect();
@@ -162,17 +166,18 @@ pub fn put_back(tree: &Tree, pid: i32, start: u64, had: Had, force: bool) -> io:
 
 /// The outcome of giving threads their CPUs.
 struct Given {
-    /// A thread had to be given some.
+    /// Whether a thread had to be given CPUs.
     changed: bool,
-    /// Threads, what they were given, and what they took of it.
+    /// The threads that took fewer CPUs: the CPUs that they were given, and those that they took.
     short: Vec<(i32, Cpus, Cpus)>,
 }
 
-/// Give the threads of these processes the CPUs that `wanted` (of process, thread, start time, present CPUs) says, until
-/// all that are there have them, or what the kernel makes of them while some are offline.
+/// Give the threads of these processes the CPUs that `wanted` (of process, thread, start time, present CPUs)
+/// returns, until all threads that exist have them, or what the kernel makes of them while some are offline.
 ///
-/// `anew`: whether also one that has them already. The kernel remembers the CPUs that a task was last given, and goes back to
-/// them when CPUs come or its cpuset changes (user_cpus_ptr in kernel/sched/core.c): ours must not be what it remembers.
+/// `anew`: whether to write even if the thread has them already. The kernel remembers the CPUs that a task
+/// was last given, and returns to them when CPUs come or its cpuset changes (user_cpus_ptr in
+/// kernel/sched/core.c): it must not remember ours.
 fn settle(
     tree: &Tree,
     anew: impl Fn(i32) -> bool,
@@ -195,7 +200,7 @@ fn settle(
                 }
                 match set_affinity(tree, tid, start, &cpus::list(&set)) {
                     Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                    // The other threads can be restored all the same.
+                    // The other threads can still be restored.
                     Err(error) => refused = Some(refusal(tree, &set, error)),
                     Ok(()) => {
                         let took = read(tid, start).unwrap_or_else(|| set.clone());
@@ -219,7 +224,7 @@ fn settle(
     Ok(Given { changed: any, short })
 }
 
-/// Why CPUs were not taken: the kernel says only that they are no good.
+/// Explain why CPUs were refused: the kernel reports only that they are invalid.
 fn refusal(tree: &Tree, set: &Cpus, error: io::Error) -> io::Error {
     match error.raw_os_error() {
         Some(libc::EINVAL) if set.is_disjoint(&tree.cpus().1) => {
@@ -229,13 +234,13 @@ fn refusal(tree: &Tree, set: &Cpus, error: io::Error) -> io::Error {
     }
 }
 
-/// The threads of a process with their start times.
+/// Return the threads of a process with their start times.
 fn tasks(tree: &Tree, pid: i32) -> Vec<(i32, u64)> {
     let started = |tid| start_and_state(tree, tid).map(|(start, _)| (tid, start));
     task::threads(tree, pid as u32).into_iter().filter_map(started).collect()
 }
 
-/// Processes that descend from one and have started since then; none where it is not known since when.
+/// Return the descendants of a process that have started since a time; none if the time is not known.
 fn descendants(tree: &Tree, pid: i32, since: u64) -> Vec<i32> {
     if since == 0 {
         return Vec::new();

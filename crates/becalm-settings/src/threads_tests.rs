@@ -1,4 +1,4 @@
-//! On a directory that looks like /proc: two processes, one of which has threads and children.
+//! Tests on a directory that looks like /proc: two processes, one of which has threads and children.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ fn set(list: &str) -> Cpus {
     cpus::parse(list).unwrap()
 }
 
-/// A directory that goes with its value.
+/// A directory that is removed with its value.
 struct Played(PathBuf);
 
 impl Played {
@@ -80,7 +80,8 @@ fn every_thread_is_bound_and_gets_its_own_back_and_children_those_of_the_main_on
     write(&tree, 10, 100, "1").unwrap();
     assert_eq!(read(&tree, 10, 100).unwrap(), "1");
     assert_eq!(played.cpus(1, 1), "0-3");
-    // Afterwards: a thread is born, two children are forked, of which one has a child, and one binds itself.
+    // Afterwards a thread starts, two children are forked, one of which has a child, and one child binds
+    // itself.
     for (process, tid, parent, start, cpus) in
         [(10, 12, 1, 300, "1"), (21, 21, 10, 300, "1"), (22, 22, 21, 310, "1"), (23, 23, 10, 320, "3")]
     {
@@ -101,7 +102,7 @@ fn every_thread_is_bound_and_gets_its_own_back_and_children_those_of_the_main_on
         Fate::Untouched,
         "a second time it is nothing"
     );
-    // A choice of somebody else's stays, and the other threads are restored all the same.
+    // Somebody else's choice stays, and the other threads are still restored.
     write(&tree, 10, 100, "1").unwrap();
     set_affinity(&tree, 12, 300, "2").unwrap();
     assert_eq!(restore(&tree, std::slice::from_ref(&entry), false)[0].fate, Fate::Foreign);
@@ -111,7 +112,7 @@ fn every_thread_is_bound_and_gets_its_own_back_and_children_those_of_the_main_on
     );
     assert_eq!(restore(&tree, std::slice::from_ref(&entry), true)[0].fate, Fate::Restored, "by force");
     assert_eq!(played.cpus(12, 300), "0-3");
-    // A number that is used again is nobody of ours.
+    // A number that is used again is not a process of ours.
     write(&tree, 10, 100, "1").unwrap();
     played.task(10, 10, 1, 900, "1");
     assert_eq!(restore(&tree, &[entry], false)[0].fate, Fate::Gone);

@@ -1,4 +1,4 @@
-//! The files that settings are written to: those of the running machine, or of what stands for it (`Files`).
+//! The files that settings are written to: those of the running machine, or of a stand-in for it (`Files`).
 
 use std::ffi::CString;
 use std::fmt::Debug;
@@ -15,19 +15,21 @@ use crate::unmounted;
 
 pub const CPU: &str = "/sys/devices/system/cpu";
 
-/// The directory of what lasts as long as this boot: the lock, and files on their way into place.
+/// The directory of what lasts as long as this boot: the lock, and new files before they are renamed to their
+/// places.
 pub const RUN: &str = "/run/becalm";
 
-/// Files on their way into place, by the process that writes them.
+/// The beginning of the names of new files before they are renamed; the process that writes them follows.
 const ASIDE: &str = "write-";
 
-/// No file read here is longer: a directory may hold one that never ends.
+/// The largest size of a file read here: a directory may hold one that never ends.
 const LONGEST: u64 = 64 << 20;
 
-/// Most files of the kernel are read in one call; without room, what is read begins with 32 bytes.
+/// The room for reading: most files of the kernel fit, and are read in one call; without room, reading begins
+/// with 32 bytes.
 const PAGE: usize = 4096;
 
-/// The reason, in words, why an entry in the place of one of becalm's files is refused.
+/// The reason why something in the place of one of becalm's files is refused.
 const ODD: &str = "is not a plain file, and nothing of becalm's; remove it, becalm makes its own anew";
 
 /// A stand-in for the running machine: a directory that looks like its `/`, or its files as root sees them.
@@ -35,13 +37,14 @@ pub trait Files: Debug + Send + Sync {
     /// Open a file (open(2)).
     fn open(&self, path: &str, flags: i32, mode: u32) -> io::Result<File>;
 
-    /// A path for calls that act on a name and follow no link there: good as long as the descriptor is open.
+    /// Return a path for calls that act on a name and follow no link there; it is valid as long as the
+    /// descriptor is open.
     fn named(&self, path: &str) -> io::Result<(Option<OwnedFd>, PathBuf)>;
 
     /// Write a value to a file.
     fn write(&self, tree: &Tree, path: &str, value: &str) -> io::Result<()>;
 
-    /// Give a place a value; None where that is only a write to its file.
+    /// Give a place a value; None if that is only a write to its file.
     fn give(&self, tree: &Tree, place: &Place, value: &str) -> Option<io::Result<()>>;
 }
 
@@ -54,12 +57,13 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The running machine.
+    /// Return the running machine.
     pub fn running() -> Self {
         Self { root: PathBuf::from("/"), live: true, files: None }
     }
 
-    /// Where a path of the machine is found: for messages, and for readers that have a root of their own.
+    /// Return where a path of the machine is found: for messages, and for readers that have a root of their
+    /// own.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
@@ -72,22 +76,23 @@ impl Tree {
         open(path, flags, mode)
     }
 
-    /// A path for calls that act on a name and follow no link there: good as long as the descriptor is open.
+    /// Return a path for calls that act on a name and follow no link there; it is valid as long as the
+    /// descriptor is open.
     pub(crate) fn named(&self, path: &str) -> io::Result<(Option<OwnedFd>, PathBuf)> {
         self.files.as_ref().map_or_else(|| Ok((None, PathBuf::from(path))), |files| files.named(path))
     }
 
-    /// A file's bytes.
+    /// Return a file's bytes.
     pub fn bytes(&self, path: &str) -> io::Result<Vec<u8>> {
-        // A FIFO in somebody's directory would never be opened otherwise.
+        // Opening a FIFO in somebody's directory would never return otherwise.
         let wait = if self.live { 0 } else { libc::O_NONBLOCK };
         let mut bytes = Vec::with_capacity(PAGE);
         self.open(path, libc::O_RDONLY | libc::O_NOCTTY | wait, 0)?.take(LONGEST).read_to_end(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// The bytes of a file that says what is to be written on this machine: only root's own, or on a directory those of
-    /// whoever runs this. Others could have it write what they like.
+    /// Return the bytes of a file that decides what is written on this machine: it must belong to root, or on
+    /// a directory to the user of this process. Others could have anything written.
     pub fn own_bytes(&self, path: &str) -> io::Result<Vec<u8>> {
         let mut file = self.open(path, libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK, 0)?;
         let about = file.metadata()?;
@@ -109,12 +114,12 @@ impl Tree {
         Ok(bytes)
     }
 
-    /// A file's text without the white space around it.
+    /// Return a file's text without the white space around it.
     pub fn read(&self, path: &str) -> io::Result<String> {
         Ok(String::from_utf8_lossy(&self.bytes(path)?).trim().to_owned())
     }
 
-    /// Write a value in one call, as the kernel's files want it. The file must exist.
+    /// Write a value in one call, as the kernel's files require. The file must exist.
     pub fn write(&self, path: &str, value: &str) -> io::Result<()> {
         if let Some(files) = &self.files {
             return files.write(self, path, value);
@@ -126,14 +131,16 @@ impl Tree {
         }
     }
 
-    /// Give a place a value where the machine is not the running one; None where it is, or the place is only a file.
+    /// Give a place a value where the machine is not the running one; None if it is, or if the place is only
+    /// a file.
     pub fn give(&self, place: &Place, value: &str) -> Option<io::Result<()>> {
         self.files.as_ref()?.give(self, place, value)
     }
 
-    /// Give a file other bytes at once, so that nobody ever sees half of them. Its mode stays; a new one has 0644.
+    /// Replace the bytes of a file at once, so that nobody ever sees half of them. Its mode stays; a new file
+    /// has 0644.
     pub fn replace(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
-        // Processes of becalm that act at the same time have one each.
+        // Each process of becalm has its own, since several may act at the same time.
         let aside = format!("{RUN}/{ASIDE}{}", std::process::id());
         let mode = self.mode(path).map_or(0o644, |mode| mode & 0o7777);
         let mut file = match self.emptied(&aside, mode) {
@@ -150,21 +157,21 @@ impl Tree {
         done
     }
 
-    /// Remove what processes that were killed while they replaced a file have left.
+    /// Remove the files left by processes that were killed while they replaced a file.
     pub fn sweep(&self) {
         for pid in self.numbered(RUN, ASIDE) {
             // SAFETY: no memory is passed; signal 0 only asks whether there is such a process (kill(2)).
             let gone = i32::try_from(pid).is_ok_and(|pid| pid > 0 && unsafe { libc::kill(pid, 0) } != 0)
                 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH);
             if gone {
-                // One that another becalm removed meanwhile, or that is no file, is no reason to change nothing.
+                // One that another becalm removed meanwhile, or that is not a file, is no reason to stop.
                 drop(self.remove_file(&format!("{RUN}/{ASIDE}{pid}")));
             }
         }
     }
 
-    /// A new file that will take another's place, with this mode whatever the umask is. What has that name goes first: it may
-    /// be a link, or another name of a file that is not to be written.
+    /// Create a new file that will take another's place, with this mode whatever the umask is. Anything with
+    /// that name is removed first: it may be a link, or another name of a file that must not be written.
     pub fn emptied(&self, path: &str, mode: u32) -> io::Result<File> {
         let file = match self.created(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
@@ -177,14 +184,14 @@ impl Tree {
         Ok(file)
     }
 
-    /// A new file to append to. There must be none.
+    /// Create a file to append to. It must not exist.
     pub fn created(&self, path: &str) -> io::Result<File> {
         let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
         self.open(path, flags, 0o644)
     }
 
-    /// A file that is there for good, made if need be. One with another name elsewhere is refused on a directory, where
-    /// it may be a file of somebody else's.
+    /// Open a file that stays, created if necessary. On a directory, a file with a second name elsewhere is
+    /// refused: it may be somebody else's.
     pub fn lasting(&self, path: &str, mode: u32) -> io::Result<File> {
         let at = self.path(path);
         let odd = |what| io::Error::new(io::ErrorKind::InvalidInput, format!("{} {what}", at.display()));
@@ -203,19 +210,19 @@ impl Tree {
                 "is also known by another name; remove one of the two, becalm makes its own anew",
             ));
         }
-        // Whatever the umask is.
+        // Independently of the umask.
         file.set_permissions(Permissions::from_mode(mode))?;
         Ok(file)
     }
 
-    /// Make a directory, for everybody to read whatever the umask is. There must be none.
+    /// Make a directory that everybody can read whatever the umask is. It must not exist.
     pub fn make_directory(&self, path: &str) -> io::Result<()> {
         let (_parent, path) = self.named(path)?;
         fs::create_dir(&path)?;
         fs::set_permissions(path, Permissions::from_mode(0o755))
     }
 
-    /// Make a directory with its parents unless it is there.
+    /// Make a directory and its parents unless it exists.
     pub fn ensure_directory(&self, path: &str) -> io::Result<()> {
         if self.is_directory(path) {
             return Ok(());
@@ -229,13 +236,13 @@ impl Tree {
         }
     }
 
-    /// Rename a file; what has the new name goes.
+    /// Rename a file; a file that has the new name is replaced.
     pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         let ((_from, old), (_to, new)) = (self.named(from)?, self.named(to)?);
         fs::rename(old, new)
     }
 
-    /// Remove a file, or a link without what it leads to.
+    /// Remove a file, or a link without its target.
     pub fn remove_file(&self, path: &str) -> io::Result<()> {
         let (_parent, path) = self.named(path)?;
         fs::remove_file(path)
@@ -247,7 +254,7 @@ impl Tree {
         fs::remove_dir(path)
     }
 
-    /// Have on the disk what was made, renamed or removed in a directory.
+    /// Write to the disk what was created, renamed or removed in a directory.
     pub fn sync(&self, directory: &str) -> io::Result<()> {
         self.open(directory, libc::O_RDONLY | libc::O_DIRECTORY, 0)?.sync_all()
     }
@@ -258,25 +265,25 @@ impl Tree {
         fs::symlink_metadata(path)
     }
 
-    /// The type and permissions of what a path leads to.
+    /// Return the type and permissions of the target of a path.
     pub fn mode(&self, path: &str) -> io::Result<u32> {
         Ok(self.open(path, libc::O_PATH, 0)?.metadata()?.mode())
     }
 
-    /// Whether there is such a file or directory.
+    /// Return whether such a file or directory exists.
     pub fn exists(&self, path: &str) -> bool {
         self.open(path, libc::O_PATH, 0).is_ok()
     }
 
-    /// Whether there is such a directory.
+    /// Return whether such a directory exists.
     pub fn is_directory(&self, path: &str) -> bool {
         self.open(path, libc::O_PATH | libc::O_DIRECTORY, 0).is_ok()
     }
 
-    /// Names in a directory, sorted; none when it cannot be read.
+    /// Return the names in a directory, sorted; none if it cannot be read.
     pub fn names(&self, path: &str) -> Vec<String> {
         let Ok(directory) = self.open(path, libc::O_RDONLY | libc::O_DIRECTORY, 0) else { return Vec::new() };
-        // By the descriptor, so that nothing can be put in the directory's place between.
+        // Through the descriptor, so that the directory cannot be replaced in between.
         let entries = fs::read_dir(format!("/proc/self/fd/{}", directory.as_raw_fd()));
         let mut names: Vec<String> = entries
             .into_iter()
@@ -288,7 +295,7 @@ impl Tree {
         names
     }
 
-    /// Numbers n of the entries "{prefix}n" of a directory, ascending.
+    /// Return the numbers n of the entries "{prefix}n" of a directory, ascending.
     pub fn numbered(&self, path: &str, prefix: &str) -> Vec<u32> {
         let mut numbers: Vec<u32> =
             self.names(path).iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
@@ -296,7 +303,7 @@ impl Tree {
         numbers
     }
 
-    /// The CPUs that are present, and those of them that are online.
+    /// Return the CPUs that are present, and those of them that are online.
     pub fn cpus(&self) -> (Cpus, Cpus) {
         let present: Cpus = self.numbered(CPU, "cpu").into_iter().collect();
         let online =

@@ -1,7 +1,7 @@
 //! Files of debugfs and tracefs on a machine where nobody has mounted them.
 //!
-//! The file system is mounted for this process only, and nowhere in the tree of files (fsopen(2), fsmount(2); Linux 5.2):
-//! no other process sees it, and it is gone with this one. Paths stay those of the usual place.
+//! The file system is mounted for this process only, and nowhere in the tree of files (fsopen(2), fsmount(2);
+//! Linux 5.2): no other process sees it, and it ends with this one. Paths stay those of the usual place.
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -29,8 +29,8 @@ static KINDS: [Kind; 2] = [
     Kind { name: c"tracefs", place: c"/sys/kernel/tracing", magic: 0x7472_6163, mount: OnceLock::new() },
 ];
 
-/// Open a file of the running machine; None for paths elsewhere, where the file system is mounted, and where this process
-/// may not mount it.
+/// Open a file of the running machine; None for paths elsewhere, if the file system is mounted, and if this
+/// process may not mount it.
 pub fn open(path: &str, flags: i32, mode: u32) -> Option<io::Result<File>> {
     let (kind, rest) = KINDS.iter().find_map(|kind| Some((kind, below(path, kind.place.to_str().ok()?)?)))?;
     if is_mounted(kind) {
@@ -47,13 +47,14 @@ pub fn open(path: &str, flags: i32, mode: u32) -> Option<io::Result<File>> {
     })
 }
 
-/// Return the descriptors of what was mounted so: a process that is forked off needs them as long as it writes there.
+/// Return the descriptors of what was mounted here: a process that is forked off needs them as long as it
+/// writes there.
 pub fn descriptors() -> Vec<RawFd> {
     let mounts = KINDS.iter().filter_map(|kind| kind.mount.get()?.as_ref().ok());
     mounts.map(AsRawFd::as_raw_fd).collect()
 }
 
-/// Return a path relative to the place that it is in, "." for the place itself.
+/// Return a path relative to the directory that it is in, "." for the directory itself.
 fn below<'a>(path: &'a str, place: &str) -> Option<&'a str> {
     match path.strip_prefix(place)?.trim_end_matches('/') {
         "" => Some("."),
@@ -69,7 +70,7 @@ fn is_mounted(kind: &Kind) -> bool {
     }
 }
 
-/// Mount a file system without a place, or return the number of the error.
+/// Mount a file system that has no place in the tree, or return the number of the error.
 fn mount(name: &CStr) -> Result<OwnedFd, i32> {
     let null = std::ptr::null::<libc::c_char>();
     // SAFETY: live strings and descriptors; each result is checked before it is owned.
@@ -120,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_file_system_that_the_kernel_does_not_have_is_an_error() {
-        // ENODEV as root; EPERM for who may not mount (fsopen(2)).
+        // ENODEV as root; EPERM for a user who may not mount (fsopen(2)).
         let error = mount(c"no such file system").unwrap_err();
         assert!([libc::ENODEV, libc::EPERM, libc::ENOSYS].contains(&error));
     }

@@ -1,4 +1,4 @@
-//! A journal that is watched as it grows: for tests that stop a machine at every byte of it.
+//! A journal that is watched as it grows, for tests that stop a machine at every byte of it.
 
 use std::cell::Cell;
 
@@ -6,7 +6,7 @@ thread_local! {
     static WATCHER: Cell<Option<fn(u64)>> = const { Cell::new(None) };
 }
 
-/// Have a function called before each record of this thread's journals, with the number of bytes written so far.
+/// Call a function before each record of this thread's journals, with the number of bytes written so far.
 pub fn watch(watcher: Option<fn(u64)>) {
     WATCHER.set(watcher);
 }

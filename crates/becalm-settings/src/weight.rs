@@ -1,7 +1,8 @@
 //! A control group of the program's own, for its share of the CPUs (cgroup-v2.rst, cpu.weight; cpu.shares of v1).
 //!
-//! Its value is its weight on the scale of v2, where every group has 100 unless told otherwise: on v1, where that is 1024,
-//! it is converted as the kernel does it (kernel/sched/sched.h, sched_weight_from_cgroup and sched_weight_to_cgroup).
+//! Its value is its weight on the scale of v2, where every group has 100 by default: on v1, where that is
+//! 1024, it is converted as the kernel does it (kernel/sched/sched.h, sched_weight_from_cgroup and
+//! sched_weight_to_cgroup).
 
 use std::io;
 
@@ -15,12 +16,12 @@ pub const V1: &str = "/sys/fs/cgroup/cpu";
 const NAME: &str = "becalm-weighted";
 
 impl Weighted {
-    /// Where it is.
+    /// Return its directory.
     pub fn path(&self) -> String {
         format!("{}/{NAME}", self.above())
     }
 
-    /// Its parent.
+    /// Return its parent.
     pub fn above(&self) -> &'static str {
         if self.version == 2 {
             V2
@@ -29,7 +30,7 @@ impl Weighted {
         }
     }
 
-    /// Its weight, or that it does not exist.
+    /// Return its weight, or that it does not exist.
     pub fn read(&self, tree: &Tree) -> io::Result<String> {
         if !tree.is_directory(&self.path()) {
             return Ok(ABSENT.to_owned());
@@ -39,7 +40,7 @@ impl Weighted {
         Ok(if self.version == 2 { number } else { (number * 100 + 512) / 1024 }.to_string())
     }
 
-    /// Make it, or move its tasks back and remove it.
+    /// Create it, or move its tasks back and remove it.
     pub fn write(&self, tree: &Tree, value: &str) -> io::Result<()> {
         let path = self.path();
         if value == ABSENT {
@@ -56,13 +57,13 @@ impl Weighted {
         tree.write(&self.file(), &number.to_string())
     }
 
-    /// A weight as its file takes it.
+    /// Return a weight as its file accepts it.
     pub fn spelled(&self, value: &str) -> io::Result<u64> {
         let weight = value.parse::<u64>().map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))?;
         Ok(if self.version == 2 { weight } else { (weight * 1024 + 50) / 100 })
     }
 
-    /// The file that a task is moved in by.
+    /// Return the file that moves a task into the group.
     pub fn tasks(&self) -> String {
         format!("{}/{}", self.path(), members(self.version))
     }

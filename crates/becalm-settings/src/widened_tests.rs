@@ -1,10 +1,10 @@
-//! On directories: CPUs that are offline, that came back, and what a task reads as then.
+//! Tests on directories: CPUs that are offline, CPUs that came back, and the CPUs that a task reads as then.
 
 use std::fs;
 
 use super::*;
 
-/// A directory with four CPUs and a task, which goes with its value.
+/// A directory with four CPUs and a task, which is removed with its value.
 struct Machine(std::path::PathBuf);
 
 impl Machine {

@@ -1,4 +1,4 @@
-//! The restore of everything that is applied: at the end of a conversation, or after one that was killed.
+//! The restore of everything that is applied, at the end of a conversation or after one that was killed.
 
 use std::time::Duration;
 
@@ -14,11 +14,11 @@ use crate::lock::Lock;
 use crate::recover::{clear, Recovered};
 use crate::restore::Restored;
 
-/// The time for which a restore waits for interrupts to return: those of a busy device do.
+/// The time for which a restore waits for interrupts to return; those of a busy device return within it.
 const AT_ONCE: Duration = Duration::from_millis(100);
 
 impl Held {
-    /// Restore everything but what somebody else changed.
+    /// Restore everything except what somebody else has changed.
     pub fn release(&mut self) -> Vec<Restored> {
         self.put_back(false)
     }
@@ -36,15 +36,16 @@ impl Held {
         outcomes
     }
 
-    /// Bring interrupts back that have fired since an earlier becalm gave them up. Only whoever may set masks can.
+    /// Bring back the interrupts that have fired since an earlier becalm gave them up. Only a process that
+    /// may set masks can.
     pub fn retry_interrupts(&mut self) {
-        // What cannot be tried is told by `status` as before.
+        // Interrupts that cannot be tried again are reported by `status` as before.
         if self.may_change() && away::try_fired(&self.tree).unwrap_or(false) {
             self.settle();
         }
     }
 
-    /// See interrupts back that fire at once; somebody else waits for the others.
+    /// Wait for interrupts that fire at once; a keeper waits for the others.
     fn settle(&mut self) {
         let waited =
             away::settle(&self.tree, AT_ONCE.min(self.context.patience), self.context.patience <= AT_ONCE)
@@ -53,16 +54,16 @@ impl Held {
                     false => Ok(()),
                 });
         if let Err(error) = waited {
-            // The masks must be as before; where the interrupts arrive is told.
+            // The masks must be as before; where the interrupts arrive is reported.
             drop(away::settle(&self.tree, Duration::ZERO, true));
             self.remarks.push(format!("Nobody waits for interrupts that are on their way back: {error}."));
         }
     }
 
-    /// Leave what is on, until it is reset.
+    /// Leave the settings on until they are reset.
     pub fn keep(&mut self, settings: &Map<String, Value>) -> Result<(), Failure> {
         if self.on.writes.is_empty() {
-            // There is nothing that could stay, so nothing is left that would have to be reset.
+            // Nothing can stay, so nothing is left that would have to be reset.
             self.release();
             return Ok(());
         }
@@ -81,8 +82,9 @@ impl Held {
         Ok(())
     }
 
-    /// Restore what is on or was left behind, whoever applied it. `force`: also what somebody else changed, and end whoever
-    /// holds the machine; `mine`: refuse what is somebody else's.
+    /// Restore the settings that are on or were left behind, whoever applied them. `force`: also what
+    /// somebody else changed, and end the process that holds the machine. `mine`: refuse to restore somebody
+    /// else's.
     pub fn restore(&mut self, force: bool, mine: bool) -> Result<Recovered, Failure> {
         let whose = self.owned()?;
         if mine {
@@ -117,7 +119,7 @@ impl Held {
         Ok(recovered)
     }
 
-    /// Do something under the lock: this conversation's, when it has it already, else one for this time.
+    /// Do something under the lock: the lock of this conversation if it holds it, else one taken for this.
     pub fn locked<T>(&self, work: impl FnOnce(&Self) -> Result<T, Failure>) -> Result<T, Failure> {
         if self.hold.is_some() {
             return work(self);

@@ -1,7 +1,8 @@
-//! The process that starts programs, in the group that settings make for them: so they begin there.
+//! The process that starts programs, moved into the group that settings create for them, so that they begin
+//! there.
 //!
-//! A program that moved there by itself would wait until all CPUs have passed through the scheduler, every time
-//! (`becalm_settings::hold`).
+//! A program that moved there by itself would wait each time until all CPUs have passed through the scheduler
+//! (`hold::haste`).
 
 use std::io;
 
@@ -22,19 +23,21 @@ impl Seat {
         Ok(Self { pid, back })
     }
 
-    /// Whether it is this process's.
+    /// Return whether this is the seat of a process.
     pub fn is_of(&self, pid: libc::pid_t) -> bool {
         self.pid == pid
     }
 
-    /// Move it back where it was, or to the root when that is gone.
+    /// Move it back to its group, or to the root if that group is gone.
     pub fn leave(self, tree: &Tree) {
-        // Nobody is left there when it has ended. It may move in vain: what ends the group moves who is in it.
+        // If the process has ended, nobody is left in the group. The move may fail: whatever removes the
+        // group moves its members.
         let _ = self.back.iter().find(|tasks| tree.write(tasks, &self.pid.to_string()).is_ok());
     }
 }
 
-/// Where a process is in the hierarchy of a task file, by the task files of its group and of the root (proc_pid_cgroup(5)).
+/// Return the task files of a process's group in the hierarchy of `tasks`, and of its root
+/// (proc_pid_cgroup(5)).
 fn back(tree: &Tree, pid: libc::pid_t, tasks: &str) -> Option<[String; 2]> {
     let (group, file) = tasks.rsplit_once('/')?;
     let (root, _) = group.rsplit_once('/')?;

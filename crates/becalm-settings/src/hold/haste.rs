@@ -1,4 +1,4 @@
-//! Groups that come and go at once: the kernel does not wait for its CPUs meanwhile.
+//! Expedited grace periods: groups are created and removed without waiting for the CPUs.
 //!
 //! The first task that moves between control groups after a while waits until every CPU has passed through the scheduler
 //! (a grace period: `cgroup_threadgroup_rwsem`, kernel/rcu/sync.c), 7 to 27 ms. With `rcu_expedited` (kernel/ksysfs.c) the
@@ -20,14 +20,14 @@ fn expedited() -> Place {
     Place::File { path: EXPEDITED.to_owned() }
 }
 
-/// Whether this is a group that comes and goes with settings.
+/// Return whether this is a group that comes and goes with settings.
 fn is_group(place: &Place) -> bool {
     matches!(place, Place::Cpuset(_) | Place::Weighted(_))
 }
 
 impl Hold {
-    /// Whether a switch ends or makes groups; if so, have tasks move without waiting until `calm`. A kernel that cannot, or
-    /// does so anyway, is left as it is.
+    /// Return whether a switch removes or creates groups; if so, let tasks move without waiting until `calm`.
+    /// A kernel that cannot do that, or always does, is left as it is.
     pub fn hasten(&mut self, wanted: &Changes) -> bool {
         let held = self.entries.iter().filter(|entry| entry.left.is_some());
         let on: HashSet<&Place> = held.map(|entry| &entry.place).filter(|place| is_group(place)).collect();
@@ -35,7 +35,7 @@ impl Hold {
         let knobs: HashMap<&Place, &str> =
             coming.map(|change| (&change.place, change.knob.as_str())).collect();
         let stay = on.len() == knobs.len() && on.iter().all(|place| knobs.contains_key(place));
-        // All that is on is taken off when others are taken (`take_off`).
+        // Everything that is on is taken off when other CPUs are taken (`take_off`).
         let anew = !on.is_empty() && self.gone != wanted.gone();
         if stay && !anew {
             return false;
@@ -54,12 +54,13 @@ impl Hold {
         let known = self.numbers.get(&place).copied();
         if now == ON {
             if known.is_some_and(|number| !self.entries[number].ours.is_empty()) {
-                // Somebody else's, since it was restored. Where that cannot be noted, the next note says why.
+                // Somebody else has set it since it was restored. If that cannot be recorded, the next record
+                // reports why.
                 drop(self.disown_haste());
             }
             return;
         }
-        // What cannot be noted is not changed.
+        // Nothing is changed that cannot be recorded.
         let noted = match known {
             Some(number) => self.announce(number, ON, None),
             None => {
@@ -70,20 +71,20 @@ impl Hold {
         self.hasty = noted.is_ok() && place.write(&self.tree, ON).is_ok();
     }
 
-    /// Have the kernel wait again.
+    /// Let the kernel wait again.
     pub fn calm(&mut self) {
         if !std::mem::take(&mut self.hasty) {
             return;
         }
         let place = expedited();
         if let Some(number) = self.numbers.get(&place) {
-            // Whether that was taken is seen, and told, when everything is restored.
+            // A failure is noticed and reported when everything is restored.
             drop(place.write(&self.tree, &self.entries[*number].original));
         }
     }
 
-    /// Have the journal say that no value it may hold is ours: while it is calm, and settings stay on or somebody else has
-    /// changed it.
+    /// Record in the journal that no value of it is ours: when grace periods are not expedited and settings
+    /// stay on, or when somebody else has changed it.
     pub(super) fn disown_haste(&mut self) -> Result<(), Failure> {
         let Some(number) = self.numbers.get(&expedited()).copied() else { return Ok(()) };
         self.entries[number].ours.clear();

@@ -1,4 +1,4 @@
-//! Before the first write: what every place held, in the journal.
+//! The record in the journal of what every place held, before the first write.
 
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
@@ -18,7 +18,7 @@ use super::super::widened;
 use super::{refused, Hold};
 
 impl Hold {
-    /// Have all places that will be written, and those that change with them, in the journal.
+    /// Record in the journal all places that will be written, and those that change with them.
     pub(super) fn record(&mut self, wanted: &Changes) -> Result<(), Failure> {
         let mut tasks = Vec::new();
         if self.gone != wanted.gone() {
@@ -52,7 +52,7 @@ impl Hold {
             }
         }
         self.gone = wanted.gone();
-        // Theirs is in the journal now.
+        // The values of the interrupts on their way back are in the journal now.
         let irqs: HashSet<u32> = wanted.places().filter_map(Place::irq).collect();
         match irqs.is_empty() {
             true => Ok(()),
@@ -60,7 +60,7 @@ impl Hold {
         }
     }
 
-    /// A place that will be written, unless it is known as one.
+    /// Add a place that will be written, unless it is recorded as such.
     fn written(&self, change: &Change, known: &Known, fresh: &mut Fresh) -> Result<(), Failure> {
         let place = &change.place;
         let entry = self.numbers.get(place).map(|number| (*number, &self.entries[*number]));
@@ -69,7 +69,7 @@ impl Hold {
         }
         let original = match (entry, place) {
             (Some((_, entry)), _) => entry.original.clone(),
-            // One that is there was left by somebody whose journal is lost.
+            // A group that exists was left by a becalm whose journal is lost.
             (None, Place::Cpuset(_) | Place::Weighted(_)) => ABSENT.to_owned(),
             (None, _) => match known.original(place) {
                 Ok(original) => original,
@@ -78,7 +78,7 @@ impl Hold {
             },
         };
         let ours = vec![change.value.clone()];
-        // Before it is bound: what it forks from now on may have inherited that.
+        // The time before the process is bound: what it forks from now on may have inherited its CPUs.
         let (since, newest) = match place {
             Place::Threads { .. } => (ticks(&self.tree), widened::newest(&self.tree)),
             _ => (0, 0),
@@ -89,19 +89,20 @@ impl Hold {
         Ok(())
     }
 
-    /// A place that changes with others, unless it is known as one.
+    /// Add a place that changes with others, unless it is recorded as such.
     fn side_effect(&self, place: &Place, known: &Known, fresh: &mut Fresh) {
         if fresh.has(place) {
             return;
         }
         let entry = self.numbers.get(place).map(|number| (*number, &self.entries[*number]));
         let original = match entry {
-            // A task may have been given other CPUs while nothing of ours kept it from them.
+            // A task may have been given other CPUs while nothing of ours prevented that.
             Some((number, entry)) if place.rank() > 0 && !self.entries[number].watched => {
                 place.read(&self.tree).ok().filter(|now| !place.agree(now, &entry.original))
             }
             Some((_, entry)) if entry.side_effect => None,
-            // We gave it values before; what it gets now comes from the kernel, and would pass for somebody else's.
+            // We gave it values before; what it gets now comes from the kernel, and would be taken for
+            // somebody else's.
             Some((_, entry)) => Some(entry.original.clone()),
             // What cannot be read cannot be restored; a task may just have ended.
             None => known.original(place).ok(),
@@ -125,7 +126,7 @@ impl Fresh {
         self.places.contains(place)
     }
 
-    /// Add an entry, in the place of one that is known or as a new one.
+    /// Add an entry, in the place of a known one or as a new one.
     fn add(&mut self, known: Option<usize>, entry: Entry) {
         let number = known.unwrap_or(self.next);
         self.next = self.next.max(number + 1);
@@ -134,7 +135,7 @@ impl Fresh {
     }
 }
 
-/// Values that places held before becalm; those of interrupts on their way back are in a list of their own.
+/// Values that places held before becalm; those of interrupts on their way back come from their list.
 struct Known<'a> {
     tree: &'a Tree,
     away: OnceCell<HashMap<u32, Away>>,
@@ -142,7 +143,8 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    /// `new`: which places are not known yet.
+    /// Read the values that many places share one reading of. `new` returns whether a place is not recorded
+    /// yet.
     fn of(tree: &'a Tree, new: impl Fn(&Place) -> bool, wanted: &Changes) -> Self {
         let mut known = Self { tree, away: OnceCell::new(), masks: HashMap::new() };
         let masks = wanted.places().filter(|place| matches!(place, Place::Mask { .. }) && new(place));

@@ -1,21 +1,21 @@
 //! The rows of the table: a line for each file that a setting writes, and the files that the kernel changes with them.
 //!
-//! A `*` stands for letters within one name. What is no path is a place of another kind.
+//! A `*` stands for letters within one name. A row whose pattern is not a path is a place of another kind.
 
 use super::values::AllowedValues::{self, Cpus, Default, Mask, Number, Word, Words};
 
-/// A knob, where it acts, and what that takes.
+/// A knob, its place, and the values that the place accepts.
 pub type Row = (&'static str, &'static str, AllowedValues);
 
 const ON: AllowedValues = Words(&["0", "1"]);
 
-/// The knobs of the scheduler's features begin so; the kernel's name of a feature follows.
+/// The beginning of the knobs of the scheduler's features; the kernel's name of a feature follows.
 pub const FEATURE: &str = "sched_feature_";
 
-/// The files of all cpusets of version 1 but the root's: `*` stands for a path here.
+/// The files of all cpusets of version 1 except the root's: `*` stands for a path here.
 pub const SETS: &str = "/sys/fs/cgroup/cpuset*/cpuset.cpus";
 
-/// All that settings write.
+/// Everything that settings write.
 #[rustfmt::skip]
 pub const ROWS: &[Row] = &[
     ("smt", "/sys/devices/system/cpu/smt/control", Words(&["on", "off"])),

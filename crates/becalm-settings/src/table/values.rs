@@ -1,4 +1,4 @@
-//! The values that places take.
+//! The values that places accept.
 
 use crate::cpus;
 
@@ -7,11 +7,11 @@ use crate::cpus;
 pub enum AllowedValues {
     Words(&'static [&'static str]),
     Number(i64, i64),
-    /// The same, or 0 for the kernel's default, which only the kernel knows.
+    /// A number in a range, or 0 for the kernel's default, which only the kernel knows.
     Default(i64, i64),
     /// A word that the kernel looks up.
     Word,
-    /// CPUs as a mask, or as a list.
+    /// CPUs, as a mask or as a list.
     Mask,
     Cpus,
 }
@@ -37,7 +37,7 @@ impl AllowedValues {
     }
 }
 
-/// Whether this is a list of CPUs as becalm spells it.
+/// Return whether this is a list of CPUs as becalm spells it.
 pub fn is_list(text: &str) -> bool {
     cpus::parse(text).is_some_and(|set| cpus::list(&set) == text)
 }

@@ -38,7 +38,7 @@ pub fn give(tree: &Tree, place: &Place, value: &str) -> Option<io::Result<()>> {
     })
 }
 
-/// The word in the file of all features; its white space stays.
+/// Change the word in the file of all features; its white space stays.
 fn feature(tree: &Tree, path: &str, name: &str, value: &str) -> io::Result<()> {
     let word = if value == "on" { name.to_owned() } else { format!("NO_{name}") };
     let text = String::from_utf8_lossy(&tree.bytes(path)?).into_owned();
@@ -52,7 +52,7 @@ fn feature(tree: &Tree, path: &str, name: &str, value: &str) -> io::Result<()> {
     tree.replace(path, text.split_inclusive(' ').map(spelled).collect::<String>().as_bytes())
 }
 
-/// The names in the list of controllers that are handed on.
+/// Change the list of controllers that are passed on.
 fn switch(tree: &Tree, name: &str, on: bool) -> io::Result<()> {
     let text = tree.read(CONTROL)?;
     let others = text.split_ascii_whitespace().filter(|other| *other != name);
@@ -60,7 +60,7 @@ fn switch(tree: &Tree, name: &str, on: bool) -> io::Result<()> {
     tree.write(CONTROL, &names.join(" "))
 }
 
-/// A cpuset's directory with its files, which the kernel makes and removes with it.
+/// Make or remove a cpuset's directory with its files, which the kernel creates and removes with it.
 fn cpuset_of_ours(tree: &Tree, set: &Cpuset, value: &str) -> io::Result<()> {
     let (path, above) = (set.path(), hierarchy(set.version));
     if value == ABSENT {
@@ -82,7 +82,7 @@ fn cpuset_of_ours(tree: &Tree, set: &Cpuset, value: &str) -> io::Result<()> {
     }
 }
 
-/// The same of a group with a weight.
+/// Make or remove a group with a weight, likewise.
 fn weighted(tree: &Tree, group: &Weighted, value: &str) -> io::Result<()> {
     let (path, above) = (group.path(), group.above());
     if value == ABSENT {
@@ -112,7 +112,7 @@ fn dissolve(tree: &Tree, group: &str, into: &str, version: u8, files: &[&str]) -
     tree.remove_directory(group)
 }
 
-/// In this order: another restorer that has just moved them must not be undone.
+/// Move tasks in this order: a move that another restorer has just made must not be undone.
 fn move_tasks(tree: &Tree, from: &str, to: &str, version: u8) -> io::Result<()> {
     let come = tasks(tree, from, version);
     if come.is_empty() {
@@ -125,7 +125,7 @@ fn move_tasks(tree: &Tree, from: &str, to: &str, version: u8) -> io::Result<()> 
     tree.replace(&format!("{from}/{}", members(version)), b"")
 }
 
-/// The lines of `/proc/swaps`.
+/// Change the lines of `/proc/swaps`.
 fn swap_area(tree: &Tree, area: &str, value: &str) -> io::Result<()> {
     if swap::read(tree, area)? == value {
         return Ok(());
@@ -144,7 +144,7 @@ fn escape(text: &str) -> String {
     text.replace('\\', "\\134").replace(' ', "\\040").replace('\t', "\\011").replace('\n', "\\012")
 }
 
-/// The state letter in the recorded stat file.
+/// Change the state letter in the recorded stat file.
 fn play_state(tree: &Tree, pid: i32, wanted: &str) -> io::Result<()> {
     let path = format!("/proc/{pid}/stat");
     let text = tree.read(&path)?;
@@ -154,11 +154,11 @@ fn play_state(tree: &Tree, pid: i32, wanted: &str) -> io::Result<()> {
         GONE => "X",
         _ => "S",
     };
-    // Not a value: its brackets are no choice.
+    // Not as a value: its brackets are not a choice.
     tree.replace(&path, format!("{head}) {letter}{}\n", rest.get(1..).unwrap_or_default()).as_bytes())
 }
 
-/// The list in the recorded status file.
+/// Change the list in the recorded status file.
 pub fn play_affinity(tree: &Tree, tid: i32, value: &str) -> io::Result<()> {
     let path = format!("/proc/{tid}/status");
     let text = tree.read(&path)?;
@@ -169,16 +169,16 @@ pub fn play_affinity(tree: &Tree, tid: i32, value: &str) -> io::Result<()> {
     tree.replace(&path, text.lines().map(line).collect::<String>().as_bytes())
 }
 
-/// Out of one list, into another, and the task's own files. The kernel does that at once, we file by
-/// file and may be killed between two of them: until all is done the task's own file, which restorers go by, says that
-/// it still has to come.
+/// Move a task from one list to another and change its own files. The kernel does that at once; we do it file
+/// by file and may be killed between two of them. Until all is done the task's own file, by which restorers
+/// decide, shows that the move is still to come.
 fn played_join(tree: &Tree, tid: i32, set: &str) -> io::Result<()> {
     let from = of_task(tree, tid)?;
     listed(tree, tid, &from, set)?;
     belongs(tree, tid, set)
 }
 
-/// A task falls out of its set. Its own file says so first, so that a restorer brings it back wherever
+/// Let a task fall out of its set. Its own file shows that first, so that a restorer brings it back wherever
 /// this is cut off.
 fn played_fall(tree: &Tree, tid: i32, set: &str) -> io::Result<()> {
     let from = of_task(tree, tid)?;
@@ -191,8 +191,8 @@ fn belongs(tree: &Tree, tid: i32, set: &str) -> io::Result<()> {
     lines(tree, &format!("/proc/{tid}/cgroup"), |line| !line.contains(":cpuset:"), &format!("1:cpuset:{set}"))
 }
 
-/// Move a task from the list of one set to that of another. It may use the CPUs of the set then, and in the root set all
-/// that there may ever be (cpuset_attach in kernel/cgroup/cpuset.c).
+/// Move a task from the list of one set to that of another. Then it may use the CPUs of the set, and in the
+/// root set all possible CPUs (cpuset_attach in kernel/cgroup/cpuset.c).
 fn listed(tree: &Tree, tid: i32, from: &str, set: &str) -> io::Result<()> {
     let cpus = match set {
         "/" => cpus::list(&tree.cpus().0),
@@ -207,7 +207,7 @@ fn listed(tree: &Tree, tid: i32, from: &str, set: &str) -> io::Result<()> {
     play_affinity(tree, tid, &cpus)
 }
 
-/// Keep some lines of a file and add one, or none; as the kernel lists tasks.
+/// Filter the lines of a file and add one, unless it is empty, as the kernel lists tasks.
 fn lines(tree: &Tree, file: &str, keep: impl Fn(&str) -> bool, more: &str) -> io::Result<()> {
     let text = tree.read(file)?;
     let mut kept: Vec<&str> =

@@ -32,14 +32,15 @@ pub fn open(root: &Path, path: &str, flags: i32, mode: u32) -> io::Result<File> 
     }
 }
 
-/// The directory that a path is in, and its last name: for calls that act on a name and follow no link there.
+/// Return the directory that a path is in, and its last name: for calls that act on a name and follow no link
+/// there.
 pub fn parent(root: &Path, path: &str) -> io::Result<(OwnedFd, CString)> {
     let (directory, name) = split(path)?;
     let directory = open(root, directory, libc::O_PATH | libc::O_DIRECTORY, 0)?;
     Ok((directory.into(), name))
 }
 
-/// A path's directory and last name, which is one.
+/// Return a path's directory and its last name, which must be one.
 fn split(path: &str) -> io::Result<(&str, CString)> {
     let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
     let name = CString::new(name).ok().filter(|name| !matches!(name.to_bytes(), b"" | b"." | b".."));
@@ -47,7 +48,8 @@ fn split(path: &str) -> io::Result<(&str, CString)> {
     Ok((if directory.is_empty() { "/" } else { directory }, name))
 }
 
-/// The directory itself. Its path had no links when it was given; one that has them now was put there to lead elsewhere.
+/// Open the directory itself. Its path had no links when it was given; a link in it now was put there to lead
+/// elsewhere.
 fn top(root: &Path) -> io::Result<OwnedFd> {
     let flags = libc::O_PATH | libc::O_DIRECTORY;
     let path = c_string(root.as_os_str())?;
@@ -64,7 +66,7 @@ fn relative(path: &str) -> String {
     }
 }
 
-/// Component by component, following no link.
+/// Open a path component by component, following no link.
 fn walk(top: OwnedFd, path: &str, flags: i32, mode: u32) -> io::Result<File> {
     let mut names: Vec<&str> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
     if names.contains(&"..") {
@@ -112,7 +114,7 @@ fn owned(descriptor: RawFd) -> io::Result<OwnedFd> {
     }
 }
 
-/// The kernel, or a filter around this process, does not know the call.
+/// Return whether the kernel, or a filter around this process, does not know the call.
 fn unknown(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM))
 }
@@ -129,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// root/ with links of all kinds, and a file next to it that nobody may reach.
+    /// A directory `root/` with links of all kinds, and a file next to it that must not be reachable.
     struct Trap(PathBuf);
 
     impl Trap {

@@ -1,21 +1,21 @@
-//! The cores of a machine, as its files have them.
+//! The cores of a machine, read from its files.
 
 use crate::cpus::{self, Cpus};
 use crate::tree::{Tree, CPU};
 
 impl Tree {
-    /// The CPUs that can be switched on and off.
+    /// Return the CPUs that can be switched on and off.
     pub fn switchable_cpus(&self) -> Cpus {
         let present = self.numbered(CPU, "cpu").into_iter();
         present.filter(|cpu| self.exists(&format!("{CPU}/cpu{cpu}/online"))).collect()
     }
 
-    /// The first core: the hardware threads that share a core with the first CPU.
+    /// Return the first core: the hardware threads that share a core with the first CPU.
     pub fn first_core(&self) -> Cpus {
         self.core("first-core")
     }
 
-    /// The CPUs of a value: a core by its name ("first-core", "last-core"), or a list.
+    /// Return the CPUs of a value: a core by its name ("first-core", "last-core"), or a list.
     pub fn core(&self, value: &str) -> Cpus {
         let (_, online) = self.cpus();
         let one = match value {
@@ -31,7 +31,7 @@ impl Tree {
         siblings.map_or(Cpus::from([one]), |set| set.intersection(&online).copied().collect())
     }
 
-    /// The CPUs that the scheduler leaves alone since the boot.
+    /// Return the CPUs that the scheduler has not used since the boot.
     pub fn isolated(&self) -> Cpus {
         self.read(&format!("{CPU}/isolated")).ok().and_then(|text| cpus::parse(&text)).unwrap_or_default()
     }

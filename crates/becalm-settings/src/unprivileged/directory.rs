@@ -1,7 +1,7 @@
-//! A directory that looks like a machine's `/`, as it stands for the running machine.
+//! A directory that looks like a machine's `/` and stands for the running machine.
 //!
-//! It may be somebody else's, so nothing in it may lead out of it: every file is opened by `beneath`, and what is made,
-//! renamed and removed is named in a directory that was opened so.
+//! It may be somebody else's, so nothing in it may lead out of it: every file is opened by `beneath`, and
+//! files are created, renamed and removed relative to a directory that was opened so.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -17,7 +17,7 @@ use crate::choice::chosen;
 use crate::place::Place;
 use crate::tree::{Files, Tree};
 
-/// The effect of a write, on a directory that looks like the kernel's files.
+/// The effect of a write on a directory that looks like the kernel's files.
 pub type Play = fn(&Tree, &str, &str) -> io::Result<()>;
 
 #[derive(Debug)]
@@ -48,17 +48,17 @@ impl Files for Directory {
 }
 
 impl Tree {
-    /// The machine whose `/` is `root`, a path without links.
+    /// Use the machine whose `/` is `root`, a path without links.
     pub fn new(root: &Path) -> Self {
         Self::played_by(root, Self::show)
     }
 
-    /// The running machine as these files show it.
+    /// Use the running machine as these files show it.
     pub fn seen_by(files: Arc<dyn Files>) -> Self {
         Self { files: Some(files), ..Self::running() }
     }
 
-    /// The machine below `root`, with more that the kernel does on a write to a directory than to show the value.
+    /// Use the machine below `root`; `play` adds the kernel's further reactions to a write.
     pub fn played_by(root: &Path, play: Play) -> Self {
         if root == Path::new("/") {
             return Self::running();
@@ -67,7 +67,7 @@ impl Tree {
         Self { root: root.to_owned(), live: false, files: Some(Arc::new(files)) }
     }
 
-    /// On a directory: what the file shows after a value was written to it.
+    /// Write to a directory's file what the kernel's file would show after a value was written to it.
     pub fn show(&self, path: &str, value: &str) -> io::Result<()> {
         self.replace(path, spelled(&self.read(path)?, value)?.as_bytes())
     }
@@ -78,13 +78,13 @@ impl Tree {
         symlink(target, path)
     }
 
-    /// Where a link leads; an error (EINVAL) for what is none.
+    /// Return the target of a link; an error (EINVAL) if it is not one.
     pub fn link_target(&self, path: &str) -> io::Result<PathBuf> {
         let (_parent, path) = self.named(path)?;
         fs::read_link(path)
     }
 
-    /// A path without links.
+    /// Return a path without links.
     pub fn real(&self, path: &str) -> io::Result<String> {
         let file = self.open(path, libc::O_PATH, 0)?;
         let real = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
@@ -93,12 +93,12 @@ impl Tree {
     }
 }
 
-/// All words of such a text.
+/// Return all words of such a text.
 pub fn choices(text: &str) -> impl Iterator<Item = &str> {
     text.split_ascii_whitespace().map(|word| word.trim_matches(['[', ']', '(', ')']))
 }
 
-/// A value as its file shows it. Brackets go to the word that is chosen.
+/// Spell a value as its file shows it: brackets mark the word that is chosen.
 pub fn spelled(text: &str, value: &str) -> io::Result<String> {
     if chosen(text) == text {
         return Ok(format!("{value}\n"));

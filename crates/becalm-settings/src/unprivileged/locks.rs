@@ -1,4 +1,4 @@
-//! The holder of a machine's lock, for a process that may not open it.
+//! The holder of a machine's lock, found by a process that may not open it.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -6,12 +6,12 @@ use std::os::unix::fs::MetadataExt;
 use crate::lock::{holder, said, LOCK};
 use crate::tree::Tree;
 
-/// Return the lock's holder in words; None when nobody has it or that cannot be found out.
+/// Describe the lock's holder; None when nobody has it or it cannot be found out.
 pub fn seen_holder(tree: &Tree) -> Option<String> {
     holder(tree).unwrap_or_else(|_| listed(tree).then(|| said(tree)))
 }
 
-/// Whether the kernel's list of locks has one on this file: for who may not open it.
+/// Return whether the kernel's list of locks has one on this file.
 fn listed(tree: &Tree) -> bool {
     let Ok(inode) = tree.about(LOCK).map(|about| about.ino()) else { return false };
     let locks = fs::read_to_string("/proc/locks").unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Code for processes with the rights of their user: a `directory` that looks like a machine, where files are
-//! opened `beneath` it and the kernel is `played` as it is `acted` on, the `cores` of a machine, and whoever `locks` it.
+//! opened `beneath` it and the kernel's reactions are `played` when a value is `acted` on; the `cores` of a
+//! machine; and the holder of its `locks`.
 
 mod acted;
 mod beneath;

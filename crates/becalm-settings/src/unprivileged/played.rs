@@ -1,6 +1,6 @@
-//! The effect of a write as the kernel has it, played on a directory that looks like its files: on the file itself, and on
-//! others when a CPU goes offline or an interrupt gets other CPUs. Restoring is tested on such directories, so what the
-//! kernel changes because of a change of ours must change there, too.
+//! The kernel's reactions to a write, played on a directory that looks like its files: changes to the file
+//! itself, and to others when a CPU goes offline or an interrupt gets other CPUs. Restoring is tested on such
+//! directories, so what the kernel changes because of a change of ours must change there, too.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +12,7 @@ use crate::fired::fired;
 use crate::interrupt;
 use crate::tree::{Tree, CPU};
 
-/// The machine whose `/` is `root`: the running one, or a directory on which the kernel is played.
+/// Use the machine whose `/` is `root`: the running one, or a directory on which the kernel is played.
 pub fn machine(root: &Path) -> Tree {
     Tree::played_by(root, played)
 }
@@ -35,8 +35,8 @@ fn played(tree: &Tree, path: &str, value: &str) -> io::Result<()> {
     }
 }
 
-/// More memory is kept free while there are huge pages: so much by the kernel's own reckoning, whatever was there before
-/// (set_recommended_min_free_kbytes in mm/khugepaged.c).
+/// Raise the memory that is kept free while there are huge pages, to what the kernel computes, whatever was
+/// there before (set_recommended_min_free_kbytes in mm/khugepaged.c).
 fn keep_free(tree: &Tree, path: &str) -> io::Result<()> {
     const ENABLED: &str = "/sys/kernel/mm/transparent_hugepage/enabled";
     const KEPT: &str = "/proc/sys/vm/min_free_kbytes";
@@ -47,7 +47,8 @@ fn keep_free(tree: &Tree, path: &str) -> io::Result<()> {
     tree.replace(KEPT, if none { b"19832\n" } else { b"67584\n" })
 }
 
-/// A lowest frequency is bounded by what the processor can (cpufreq_verify_within_cpu_limits in include/linux/cpufreq.h).
+/// Bound a lowest frequency by what the processor supports (cpufreq_verify_within_cpu_limits in
+/// include/linux/cpufreq.h).
 fn limited(tree: &Tree, path: &str, value: &str) -> String {
     let Some(policy) = path.strip_suffix("/scaling_min_freq") else { return value.to_owned() };
     let bound = |name: &str| tree.read(&format!("{policy}/{name}")).ok()?.parse().ok();
@@ -59,10 +60,11 @@ fn limited(tree: &Tree, path: &str, value: &str) -> String {
     }
 }
 
-/// A CPU has gone offline.
+/// React to a CPU that has gone offline.
 fn offline(tree: &Tree) -> io::Result<()> {
     let (_, online) = tree.cpus();
-    // migrate_one_irq in kernel/irq/cpuhotplug.c: those that arrive there, at once, whether they fire or not.
+    // As migrate_one_irq in kernel/irq/cpuhotplug.c: the interrupts that arrive there move at once, whether
+    // they fire or not.
     let movable = interrupt::movable(tree);
     for irq in interrupt::numbers(tree) {
         if interrupt::arrives(tree, irq).is_subset(&online) && tree.exists(&interrupt::arrival_file(irq)) {
@@ -77,7 +79,7 @@ fn offline(tree: &Tree) -> io::Result<()> {
     played_offline(tree, &online)
 }
 
-/// An interrupt moves to the first CPU of its mask unless it is at one of them.
+/// Move an interrupt to the first CPU of its mask unless it is at one of them.
 fn arrive(tree: &Tree, irq: u32) -> io::Result<()> {
     let file = interrupt::arrival_file(irq);
     let (now, (_, online)) = (interrupt::arrives(tree, irq), tree.cpus());
@@ -89,8 +91,8 @@ fn arrive(tree: &Tree, irq: u32) -> io::Result<()> {
     tree.replace(&file, format!("{first}\n").as_bytes())
 }
 
-/// Whether an interrupt is one that arrives now and then: not when `/proc/interrupts` counts none of it, or a file says
-/// that it is silent now.
+/// Return whether an interrupt is one that arrives now and then: not if `/proc/interrupts` counts none of it,
+/// or a file marks it as silent now.
 fn fires(tree: &Tree, irq: u32) -> bool {
     if tree.exists(&format!("/proc/irq/{irq}/silent")) {
         return false;
