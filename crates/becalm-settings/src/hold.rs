@@ -159,8 +159,8 @@ impl Hold {
         self.take_off_these(|number| !stays[number])?;
         for number in disturbed {
             // A place with a value of ours gets its original before the kernel changes it next, since the
-            // kernel starts from its present value. The write may fail while CPUs are offline, and may: the
-            // place is restored with its cause.
+            // kernel starts from its present value. The write may fail while CPUs are offline, which does no
+            // harm: the place is restored with its cause.
             let Entry { place, original, .. } = &self.entries[number];
             drop(place.write(&self.tree, original));
             self.entries[number].left = None;

@@ -111,9 +111,9 @@ pub fn ticks(tree: &Tree) -> u64 {
 pub struct Back {
     /// It has ended.
     pub gone: bool,
-    /// A thread had to be given its CPUs.
+    /// Whether a thread had to be given its CPUs.
     pub changed: bool,
-    /// A thread has CPUs that somebody else gave it.
+    /// Whether a thread has CPUs that somebody else gave it.
     pub foreign: bool,
 }
 

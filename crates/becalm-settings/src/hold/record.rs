@@ -143,8 +143,7 @@ struct Known<'a> {
 }
 
 impl<'a> Known<'a> {
-    /// Read the values that many places share one reading of. `new` returns whether a place is not recorded
-    /// yet.
+    /// Read the masks of all new interrupts together. `new` returns whether a place is not recorded yet.
     fn of(tree: &'a Tree, new: impl Fn(&Place) -> bool, wanted: &Changes) -> Self {
         let mut known = Self { tree, away: OnceCell::new(), masks: HashMap::new() };
         let masks = wanted.places().filter(|place| matches!(place, Place::Mask { .. }) && new(place));

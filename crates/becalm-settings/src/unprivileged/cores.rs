@@ -31,7 +31,7 @@ impl Tree {
         siblings.map_or(Cpus::from([one]), |set| set.intersection(&online).copied().collect())
     }
 
-    /// Return the CPUs that the scheduler has not used since the boot.
+    /// Return the CPUs that have been isolated from the scheduler since the boot.
     pub fn isolated(&self) -> Cpus {
         self.read(&format!("{CPU}/isolated")).ok().and_then(|text| cpus::parse(&text)).unwrap_or_default()
     }
