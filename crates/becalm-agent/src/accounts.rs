@@ -19,7 +19,7 @@ use becalm_core::source::taskstats::{Task, TaskStats};
 /// The reason why waits for devices and memory are not counted.
 const OFF: &str = "delay accounting is off: sysctl kernel.task_delayacct=1 switches it on";
 
-/// The number of ended tasks of others that are kept until somebody asks; further ones are not known.
+/// The number of ended tasks of others that are stored until they are fetched; further ones are dropped.
 const STRANGERS: usize = 1 << 14;
 
 /// The time above which a query is repeated, ns, since the moment of its answer is not known precisely.
@@ -36,7 +36,7 @@ pub struct Accounts {
     /// The counters of the second of two programs that run at the same time.
     second: Option<Counters>,
     family: Family,
-    /// Tasks that have ended and are none of the programs', until somebody asks.
+    /// Ended tasks that belong to none of the programs, until they are fetched.
     strangers: Vec<Task>,
     delays_counted: bool,
     /// The reasons why data are missing, each with the name of what is missing.
@@ -96,12 +96,13 @@ impl Accounts {
         }
     }
 
-    /// Discard what ended before a program starts.
+    /// Discard the records of what ended before a program starts.
     pub fn begin(&mut self) {
         self.keep_strangers();
         if let Some(taskstats) = &mut self.taskstats {
             let (strangers, starters) = (&mut self.strangers, self.counted.0.map(|pid| pid as u32));
-            // Dropped records of earlier programs do not count as missing. What the starters start is not others'.
+            // Dropped records of earlier programs do not count as missing. The children of the starters are
+            // not others' tasks.
             taskstats.exits(|task| {
                 if strangers.len() < STRANGERS && !starters.contains(&task.parent) {
                     strangers.push(task);
@@ -115,7 +116,7 @@ impl Accounts {
         }
     }
 
-    /// Hand over the tasks that have ended since the last time and are none of the programs'.
+    /// Hand over the tasks that have ended since the last call and belong to none of the programs.
     pub fn strangers(&mut self) -> impl Iterator<Item = Task> + '_ {
         self.keep_strangers();
         self.strangers.drain(..)
@@ -155,8 +156,8 @@ impl Accounts {
         (Own { counts, ..own }, exit)
     }
 
-    /// Return the accounts of two programs that ran at the same time and have ended; None: it was not started. The
-    /// descendants of both are with the first one.
+    /// Return the accounts of two programs that ran at the same time and have ended; None for one that was
+    /// not started. The descendants of both count with the first one.
     pub fn ended_together(
         &mut self,
         pids: [Option<u32>; 2],
@@ -239,9 +240,9 @@ fn timed<T>(mut ask: impl FnMut() -> T) -> (T, i64) {
     (best.0, best.1)
 }
 
-/// Raise the CPU time of a tree to that of its reaping (rusage, ns), which is complete: exit records are sent
-/// before the time since the last tick is added. Descendants that nobody waited for are in the exit records
-/// only.
+/// Raise the CPU time of a tree to the one reported when it was reaped (rusage, ns), which is complete: exit
+/// records are sent before the time since the last tick is added. Descendants that nobody waited for are in
+/// the exit records only.
 pub fn with_usage(mut own: Own, cpu_ns: u64) -> Own {
     if own.scope == Scope::Tree && own.tasks > Some(1) {
         own.delays.0[0] = own.delays.0[0].map(|told| told.max(cpu_ns));

@@ -1,4 +1,5 @@
-//! The running machine for a process that is not root, with what `becalm-helper` tells of files that only root may read.
+//! The running machine for a process that is not root: files that only root may read come from
+//! `becalm-helper`.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Permissions};
@@ -13,20 +14,20 @@ use becalm_core::knob::place::{Place, LATENCY};
 use becalm_core::knob::tree::{checked, open, Files, Tree};
 use serde_json::Value;
 
-/// Files below this are for root alone.
+/// The directory whose files only root may read.
 const HIDDEN: &str = "/sys/kernel/debug";
 
 /// The bytes and permissions of a file; or the error number of reading it.
 type Content = Result<(Vec<u8>, u32), i32>;
 
-/// Files by path.
+/// The content of files by path.
 #[derive(Debug)]
 struct HiddenFiles {
     files: BTreeMap<String, Content>,
     mounted: bool,
 }
 
-/// Return the machine with what the helper's answer to `view` tells.
+/// Return the machine with the files in the helper's answer to `view`.
 pub fn seen(view: &Value) -> Tree {
     let texts = view["files"].as_object().into_iter().flatten();
     let mut files: BTreeMap<String, Content> =
@@ -57,7 +58,7 @@ impl Files for HiddenFiles {
         match self.files.get(path) {
             Some(Ok((bytes, mode))) => in_memory(bytes, *mode),
             Some(Err(number)) => Err(io::Error::from_raw_os_error(*number)),
-            // A directory that has something in it.
+            // A directory that is not empty.
             None if path == HIDDEN && self.mounted => open("/", flags, mode),
             None if path.starts_with(HIDDEN) => Err(missing()),
             None => open(path, flags, mode),
@@ -77,7 +78,7 @@ impl Files for HiddenFiles {
     }
 }
 
-/// A file that is nowhere but in memory (memfd_create(2)).
+/// Create a file that exists only in memory (memfd_create(2)).
 fn in_memory(bytes: &[u8], mode: u32) -> io::Result<File> {
     // SAFETY: a live string; the descriptor is new and ours.
     let mut file = unsafe {

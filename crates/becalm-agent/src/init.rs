@@ -104,7 +104,7 @@ fn life() -> Result<(), String> {
     Err(format!("The agent ended: {status}."))
 }
 
-/// Write a line to the console, which becalm searches for reasons.
+/// Write a line to the console, where becalm looks for reasons.
 fn say(sentence: &str) {
     drop(writeln!(io::stderr(), "becalm-init: {sentence}"));
 }

@@ -1,7 +1,7 @@
-//! The machine as this conversation changes it: by this process, where it is root, else by `becalm-helper`.
+//! The machine as this conversation changes it: by this process if it is root, else by `becalm-helper`.
 //!
-//! `Held` does it here, and over there. What is asked of either is the same, and so are the answers; `booting` is for a
-//! process that is root itself.
+//! `Held` makes the changes in either process, so both serve the same requests with the same answers;
+//! `booting` is for a process that is root itself.
 
 use std::fs::File;
 use std::io;
@@ -31,30 +31,30 @@ use crate::protocol::Failure;
 use crate::root_helper::Helper;
 use crate::settings_report::{done, knobs, plan, restored, status, with_interrupts};
 
-/// A machine and what is set on it.
+/// A machine and the settings that are applied to it.
 pub struct Machine {
     held: Held,
     helper: Option<Helper>,
-    /// The person consents to restarts of the machine.
+    /// Whether the user consents to restarts of the machine.
     pub reboot: bool,
     clock: AnyClock,
     /// The changes that are applied.
     on: Changes,
-    /// The changes outlast the block that needed them, while the next one is announced.
+    /// Whether the changes outlast the block that needed them, until the next one is announced.
     lingers: bool,
     /// The task file of the group that programs join by themselves.
     task_file: Option<File>,
-    /// Programs belong in the group that the changes make.
+    /// Whether programs belong in the group that the changes create.
     joins: bool,
-    /// The process that starts programs, while all that it starts belongs there.
+    /// The process that starts programs, if all that it starts belongs in that group.
     starter: Option<libc::pid_t>,
     placed: Option<Placed>,
 }
 
-/// A process that the helper has placed: with these priorities, and in the group.
+/// A process that the helper has placed: its priorities, and whether it is in the group.
 type Placed = (libc::pid_t, Map<String, Value>, bool);
 
-/// Priorities of programs, some of whose values take root.
+/// The priorities of programs; some of their values need root's rights.
 const PRIORITIES: [&str; 3] = ["nice", "io_priority", "policy"];
 
 type Answer = Result<Value, Failure>;
@@ -74,7 +74,7 @@ impl DerefMut for Machine {
 }
 
 impl Machine {
-    /// The machine below a root; `who` gives the name of who asks.
+    /// Use the machine below a root; `who` returns the name of the user.
     pub fn new(
         tree: Tree,
         who: Box<dyn Fn() -> String>,
@@ -98,17 +98,17 @@ impl Machine {
         }
     }
 
-    /// Whether settings of the machine can be changed for lack of no right.
+    /// Return whether this process has all rights to change settings of the machine.
     pub fn has_rights(&self) -> bool {
         self.helper.is_some() || self.check_rights().is_ok()
     }
 
-    /// Whether another process changes them.
+    /// Return whether another process changes them.
     pub fn is_helped(&self) -> bool {
         self.helper.is_some()
     }
 
-    /// Begin: what settings are for.
+    /// Begin a conversation: its title, its owner's name, and the consent to restarts.
     pub fn greet(&mut self, title: String, owner: &str, reboot: bool) -> Result<(), Failure> {
         self.held.call(owner)?;
         self.reboot = reboot;
@@ -125,13 +125,13 @@ impl Machine {
         Ok(())
     }
 
-    /// Raise a refusal where this process may not change the machine.
+    /// Fail if this process may not change the machine.
     pub fn check_rights(&self) -> Result<(), Failure> {
         self.check_clock()?;
         self.held.check_rights()
     }
 
-    /// Raise a refusal where a real machine would be changed while its clock is scripted.
+    /// Fail if a real machine would be changed while its clock is scripted.
     fn check_clock(&self) -> Result<(), Failure> {
         if !self.held.tree.live || !self.clock.is_scripted() {
             return Ok(());
@@ -143,7 +143,7 @@ impl Machine {
         ))
     }
 
-    /// Look at what only root may read; what else the helper tells with it.
+    /// Fetch what only root may read; return the rest of the helper's answer.
     fn look(&mut self) -> Answer {
         let Some(helper) = &mut self.helper else { return Ok(Value::Null) };
         let view = helper.tell("view")?;
@@ -151,7 +151,7 @@ impl Machine {
         Ok(view)
     }
 
-    /// Read settings and find out what they mean here.
+    /// Read settings and resolve them for this machine.
     pub fn read(&mut self, given: &Map<String, Value>, dangerous: bool) -> Result<Settings, Failure> {
         if given.keys().any(|name| is_live(name)) {
             self.look()?;
@@ -165,8 +165,8 @@ impl Machine {
         Ok(json!({"changes": plan(&self.held.tree, &settings.changes), "lasting": settings.lasting}))
     }
 
-    /// Have settings read that others are to be switched to: what is on stays unless it would be taken for the machine's own
-    /// state.
+    /// Prepare to read settings that follow the present ones: these stay unless they would be taken for the
+    /// machine's own state.
     pub fn linger(&mut self) -> Result<(), Failure> {
         if misleads(&self.held.tree, &self.on) {
             return self.apply(&Changes::default());
@@ -175,7 +175,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Restore what `linger` has left.
+    /// Restore what `linger` has left on.
     pub fn rest(&mut self) -> Result<(), Failure> {
         match self.lingers {
             true => self.apply(&Changes::default()),
@@ -183,13 +183,13 @@ impl Machine {
         }
     }
 
-    /// Have the machine's part of these settings on, and no others.
+    /// Apply the machine's part of these settings, and restore all others.
     pub fn switch(&mut self, settings: &Settings) -> Result<(), Failure> {
         self.apply(&settings.changes)?;
         self.place(self.starter, settings)
     }
 
-    /// Have these changes on the machine, and no others.
+    /// Apply these changes to the machine, and restore all others.
     fn apply(&mut self, changes: &Changes) -> Result<(), Failure> {
         if !changes.writes.is_empty() {
             self.check_clock()?;
@@ -200,7 +200,7 @@ impl Machine {
             None => {
                 self.held.switch(changes)?;
                 if let Err(error) = self.open_task_file() {
-                    // A program that did not join would be measured among all the others.
+                    // A program outside of the group would be measured among all the others.
                     self.held.switch(&Changes::default())?;
                     return Err(error.into());
                 }
@@ -221,19 +221,20 @@ impl Machine {
         Ok(())
     }
 
-    /// Open the task file of the group that settings have made for programs, if they have.
+    /// Open the task file of the group that settings have created for programs, if there is one.
     fn open_task_file(&mut self) -> io::Result<()> {
         let tree = &self.held.tree;
         self.task_file = self.held.group().map(|tasks| tree.open(tasks, libc::O_WRONLY, 0)).transpose()?;
         Ok(())
     }
 
-    /// The task file of the group that programs join by themselves, where there is one.
+    /// Return the task file of the group that programs join by themselves, if there is one.
     pub fn join(&self) -> Option<RawFd> {
         self.task_file.as_ref().filter(|_| !self.held.is_seated()).map(AsRawFd::as_raw_fd)
     }
 
-    /// Have all that this process starts begin where settings say; None: not what it starts now.
+    /// Have all that this process starts begin in the group of the settings; None: programs join it by
+    /// themselves.
     pub fn seats(&mut self, starter: Option<libc::pid_t>) {
         self.starter = starter;
         if self.helper.is_none() {
@@ -241,7 +242,7 @@ impl Machine {
         }
     }
 
-    /// Have a process where programs with these settings belong, with the priorities that they ask for.
+    /// Put a process where programs with these settings belong, with the priorities that they ask for.
     pub fn place(&mut self, pid: Option<libc::pid_t>, settings: &Settings) -> Result<(), Failure> {
         let Some(helper) = &mut self.helper else { return Ok(()) };
         let own = settings.own.iter().filter(|(name, _)| PRIORITIES.contains(name));
@@ -263,23 +264,23 @@ impl Machine {
         Ok(())
     }
 
-    /// Whether programs run in a group that settings made for them.
+    /// Return whether programs run in a group that settings created for them.
     pub fn places(&self) -> bool {
         self.joins || self.task_file.is_some()
     }
 
-    /// Whether putting settings on may start a guard, for which this process must have one thread.
+    /// Return whether applying settings may start a guard, for which this process must have one thread.
     pub fn forks_for(&self, settings: &Settings) -> bool {
         self.helper.is_none() && self.held.forks_for(&settings.changes)
     }
 
-    /// Have programs join the group that settings made for them which stay.
+    /// Have programs join the group of settings that an earlier becalm left on.
     pub fn join_kept(&mut self) -> Result<(), Failure> {
         let kept = self.helper.is_some() && self.on.writes.is_empty() && self.held.kept().is_some();
         match &mut self.helper {
             None => {
                 self.held.join_kept();
-                // Where it may not, programs run where they are started.
+                // If the file cannot be opened, programs run where they are started.
                 drop(self.open_task_file());
             }
             Some(helper) if kept => self.joins = helper.tell("join_kept")?["joins"] == true,
@@ -307,7 +308,7 @@ impl Machine {
         Ok(json!({"changes": changes, "remarks": remarks, "lasting": settings.lasting, "took_ns": took_ns}))
     }
 
-    /// Leave what is on.
+    /// Leave the settings on.
     fn keep(&mut self, given: &Map<String, Value>) -> Result<(), Failure> {
         (self.on, self.task_file) = (Changes::default(), None);
         let Some(helper) = &mut self.helper else { return self.held.keep(given) };
@@ -315,7 +316,7 @@ impl Machine {
         helper.ask("keep", json!({"settings": live})).map(drop)
     }
 
-    /// Restore everything but what somebody else changed; what came of that.
+    /// Restore everything except what somebody else changed; return the outcome.
     pub fn release(&mut self) -> Answer {
         (self.on, self.task_file) = (Changes::default(), None);
         let Some(helper) = &mut self.helper else {
@@ -327,8 +328,9 @@ impl Machine {
         Ok(with_interrupts(&self.held.tree, report))
     }
 
-    /// Restore what is on or was left behind, whoever set it. `force`: also what somebody else changed, and end whoever
-    /// holds the machine; `mine`: nothing of others; `entry`: remove a boot entry, too.
+    /// Restore the settings that are on or were left behind, whoever applied them. `force`: also what
+    /// somebody else changed, and end the process that holds the machine; `mine`: nothing of others; `entry`:
+    /// remove a boot entry, too.
     pub fn restore(&mut self, force: bool, mine: bool, entry: bool) -> Answer {
         self.check_clock()?;
         let whose = self.held.owned()?;
@@ -368,7 +370,7 @@ impl Machine {
         add_sentence(report, self.removed(entry));
     }
 
-    /// Return the settings that are on, with who applied them and when.
+    /// Return the settings that are on, who applied them and when.
     pub fn status(&mut self) -> Answer {
         let view = self.look()?;
         let busy = match &self.helper {
@@ -383,13 +385,13 @@ impl Machine {
         Ok(status)
     }
 
-    /// The catalogue with what each knob is here.
+    /// Return the catalogue with the state of each knob on this machine.
     pub fn knobs(&mut self) -> Answer {
         self.look()?;
         Ok(json!({"knobs": knobs(&self.held.tree)}))
     }
 
-    /// Take the observations on settings since the last call: `drift`, `clamped`, `remarks`.
+    /// Return the observations on settings since the last call: `drift`, `clamped`, `remarks`.
     pub fn noticed(&mut self) -> Answer {
         let mut remarks = std::mem::take(&mut self.held.remarks);
         let Some(helper) = &mut self.helper else {
@@ -404,7 +406,7 @@ impl Machine {
         Ok(noticed)
     }
 
-    /// Have no file in the page cache that was read before.
+    /// Drop all files from the page cache.
     pub fn drop_caches(&mut self) -> Result<(), Failure> {
         if let Some(helper) = &mut self.helper {
             return helper.tell("drop_caches").map(drop);
@@ -413,23 +415,23 @@ impl Machine {
     }
 }
 
-/// Whether settings have a priority that an ordinary user may not take.
+/// Return whether settings have a priority that an ordinary user may not set.
 pub fn needs_rights(settings: &Settings) -> bool {
     let needs = |name: &str, value: &str| find(name).is_some_and(|knob| knob.needs_rights(value));
     settings.own.iter().any(|(name, value)| PRIORITIES.contains(name) && needs(name, value))
 }
 
-/// Whether this is a setting of the running machine.
+/// Return whether this is a setting of the running machine.
 fn is_live(name: &str) -> bool {
     find(name).is_some_and(|knob| knob.scope == Scope::Live)
 }
 
-/// The texts of a list.
+/// Return the texts of a list.
 fn sentences(list: &Value) -> impl Iterator<Item = String> + '_ {
     list.as_array().into_iter().flatten().filter_map(|text| text.as_str().map(str::to_owned))
 }
 
-/// One more sentence in a report, unless it is empty.
+/// Add a sentence to a report, unless it is empty.
 fn add_sentence(report: &mut Value, more: String) {
     let sentences = [report["sentence"].as_str().unwrap_or_default().to_owned(), more];
     let sentences: Vec<String> = sentences.into_iter().filter(|sentence| !sentence.is_empty()).collect();

@@ -10,7 +10,7 @@
 //!   steps. `streams` handles output, `gauges` measures quantities other than times, `script` substitutes
 //!   figures in tests, and `neighbours` keeps other programs running meanwhile (`alongside`: the process for
 //!   them, or for load).
-//! - Settings: `machine` applies settings, or has `root_helper` do it (`hidden_files`: what the helper
+//! - Settings: `machine` applies settings, or has `root_helper` do it (`hidden_files`: files that the helper
 //!   reads), and `settings_report` describes them. `restore` restores them once without a conversation,
 //!   `booting` changes kernel parameters, and `abandoned_groups` handles control groups of killed agents.
 //! - Observing: `read` reports the load of the machine (`intervals`: from one reading to the next), and

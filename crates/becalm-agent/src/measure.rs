@@ -122,7 +122,8 @@ impl Runner {
         self.first.spawner.pid()
     }
 
-    /// Return both processes that start programs: the second one starts those that run at the same time as another.
+    /// Return both processes that start programs: the second one starts programs that run at the same time as
+    /// another.
     pub fn starters(&self) -> [libc::pid_t; 2] {
         let twin = self.twin.as_ref().or(self.second.as_ref().map(|lane| &lane.spawner));
         [self.starter(), twin.map_or(self.starter(), Spawner::pid)]
@@ -235,7 +236,7 @@ impl Runner {
         }
         let ran = self.run(ready, &settings.process.child, base, (seq, step, cpu), (talk, observer))?;
         if ready.has_commands() {
-            // The commands run in the common group. If this fails, the process that would be asked has ended.
+            // The commands run in the common group. If this fails, the helper has ended.
             drop(machine.place(None, settings));
         }
         Ok(ran.unwrap_or_else(|error| {
@@ -294,7 +295,7 @@ impl Runner {
         if ready.neighbours.is_empty() {
             return Ok(Ok(None));
         }
-        // The process that keeps them is forked, which requires a single thread.
+        // The process that keeps them running is forked, which requires a single thread.
         observer.alone();
         Ok(Neighbours::start(&ready.neighbours, base, talk)?.map(Some))
     }

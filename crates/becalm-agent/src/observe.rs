@@ -80,13 +80,13 @@ pub struct Observer {
     stays: bool,
     sampler: Option<(Wanted, Sampler)>,
     open: Option<Record>,
-    /// The CPU time that others take; None where it cannot be read.
+    /// The CPU time that others take; None if it cannot be read.
     others: Option<Others>,
-    /// Counts of the quotas of the groups around the programs since others were told of.
+    /// The counts of the quotas of the groups around the programs since others were last reported.
     quotas: Vec<Throttled>,
     /// The last run of the block that has ended.
     ended: Option<u64>,
-    /// The CPUs that the programs could use since others were told of.
+    /// The CPUs that the programs could use since others were last reported.
     shared: Shared,
     /// The end of the last record, with the activity of each CPU so far.
     last: Option<(Digest, Vec<Cpu>)>,
@@ -216,7 +216,7 @@ impl Observer {
             if let Some(accounts) = &mut self.accounts {
                 accounts.record();
             }
-            // This precedes reading the machine, since looking at all processes takes a while.
+            // This comes before reading the machine, since looking at all processes takes a while.
             let account = self.sampler.as_ref().map(|(_, sampler)| sampler.account());
             let series = Samples::new(&self.place, self.wanted == Wanted::Series, account);
             let around = self.around.as_mut().map(Around::read).unwrap_or_default();
@@ -261,7 +261,7 @@ impl Observer {
         self.fetch(i64::MAX);
         if let Some(others) = &mut self.others {
             others.look(None);
-            // It is part of what is added below.
+            // Its time is part of what is added below.
             others.spent_ns();
         }
         self.spent_ns += self.place.clock.cpu_ns() - begun;
@@ -330,7 +330,7 @@ impl Observer {
         }
     }
 
-    /// Tell what others did until the run `last`, where it is time, or the block ends.
+    /// Report what others did until the run `last`, if it is time or the block ends.
     fn tell_others(&mut self, last: u64, ends: bool, output: &mut Output) {
         let Some(others) = &mut self.others else { return };
         if let Some(accounts) = &mut self.accounts {
@@ -378,8 +378,7 @@ impl Observer {
         (digest, self.probe.cpus())
     }
 
-    /// Start or resume a sampler of what is wanted. Without one (no thread can be created) there are no
-    /// samples.
+    /// Start or resume sampling what is wanted. If no thread can be created there are no samples.
     fn sample(&mut self) {
         if self.sampler.as_ref().is_some_and(|(what, _)| *what != self.wanted) {
             self.sampler = None;

@@ -1,9 +1,9 @@
 //! The CPU time that others took around runs, and the bytes that they moved from and to storage: an `others` event for each interval, with a reading at its end and further
 //! ones within long runs (`becalm_core::source::others`).
 //!
-//! Readings are taken between runs, where the last one is long enough ago that reading takes a thousandth of a CPU, and
-//! within a run once per second at most. An interval that is too short at the end of a block goes on in the next one that
-//! follows at once.
+//! Readings are taken between runs, so long after the last one that reading takes a thousandth of a CPU, and
+//! within a run once per second at most. An interval that is too short at the end of a block continues in the
+//! next block if that follows at once.
 
 use becalm_core::exec::tree::own;
 use becalm_core::source::affinity::Cpus;
@@ -27,27 +27,27 @@ const GAP_NS: i64 = 20_000_000;
 pub struct Others {
     processes: Processes,
     clock: AnyClock,
-    /// The end of the last reading, which the next interval begins with.
+    /// The end of the last reading, at which the next interval begins.
     read_ns: Option<i64>,
     cost_ns: i64,
-    /// The first run since then.
+    /// The first run since the last reading.
     first: Option<u64>,
     readings: Vec<Value>,
-    /// The end of the last run, while an interval goes on.
+    /// The end of the last run, while an interval is open.
     ended_ns: i64,
-    /// Whether nothing was told yet.
+    /// Whether nothing was reported yet.
     silent: bool,
-    /// CPU time and wait of the program that runs, at the last reading.
+    /// The CPU time and the wait of the running program at the last reading.
     own: (u64, u64),
     disks: Disks,
-    /// The bytes that the programs moved since others were told of; None when that of one is not known.
+    /// The bytes that the programs moved since others were last reported; None if those of one are not known.
     own_traffic: Option<Traffic>,
-    /// CPU time that reading has taken since `spent_ns` was asked for.
+    /// The CPU time that reading has taken since the last call of `spent_ns`.
     spent_ns: i64,
 }
 
 impl Others {
-    /// Open what is read; None where this machine has no CPU clocks of processes.
+    /// Open the sources; None if this machine has no CPU clocks of processes.
     pub fn open(clock: &AnyClock) -> Option<Self> {
         let processes = Processes::open(own()).ok()?;
         let (clock, readings) = (clock.clone(), Vec::new());
@@ -67,7 +67,8 @@ impl Others {
         })
     }
 
-    /// A block begins: what happened before it is nobody's, unless one ended just now whose interval was too short.
+    /// Begin a block: activity before it counts for nobody, unless a block has just ended whose interval was
+    /// too short.
     pub fn block(&mut self) {
         self.processes.starters(own());
         if self.first.is_none() || self.clock.now_ns() - self.ended_ns > GAP_NS {
@@ -77,7 +78,7 @@ impl Others {
         }
     }
 
-    /// A run is about to start.
+    /// Prepare for a run that is about to start.
     pub fn before(&mut self, seq: u64) {
         self.own = (0, 0);
         if self.first.is_some() {
@@ -91,7 +92,7 @@ impl Others {
         self.first = Some(seq);
     }
 
-    /// A run goes on.
+    /// Look at a run that goes on.
     pub fn look(&mut self, shared: Option<&Cpus>) {
         if self.first.is_none() || !self.may_read() {
             return;
@@ -106,7 +107,8 @@ impl Others {
         self.readings.push(reading(interval_ns, interval, moved));
     }
 
-    /// A program has ended and was not reaped: its traffic, and that of the children that it waited for, is complete.
+    /// Register a program that has ended and was not reaped: its traffic, and that of the children that it
+    /// waited for, is complete.
     pub fn program(&mut self, pid: u32) {
         let traffic = Traffic::of(Path::new("/"), pid).ok();
         self.own_traffic = self.own_traffic.zip(traffic).map(|(mut sum, traffic)| {
@@ -115,12 +117,13 @@ impl Others {
         });
     }
 
-    /// Threads that have ended and are none of the programs'.
+    /// Register threads that have ended and belong to none of the programs.
     pub fn ended(&mut self, tasks: impl Iterator<Item = Task>) {
         tasks.for_each(|task| self.processes.ended(&task));
     }
 
-    /// The run `last` has ended. Return the fields of the event where a reading is due, or the block ends.
+    /// Register the end of the run `last`. Return the fields of the event if a reading is due or the block
+    /// ends.
     pub fn after(&mut self, last: u64, ends: bool, shared: Option<&Cpus>) -> Option<Map<String, Value>> {
         let first = self.first?;
         if !(self.may_read() || ends && self.silent) {
@@ -142,7 +145,7 @@ impl Others {
         Some(fields)
     }
 
-    /// Return the CPU time that reading has taken since the last time, ns.
+    /// Return the CPU time that reading has taken since the last call, ns.
     pub fn spent_ns(&mut self) -> i64 {
         std::mem::take(&mut self.spent_ns)
     }
@@ -152,7 +155,7 @@ impl Others {
         self.read_ns.is_none_or(|read_ns| self.clock.now_ns() - read_ns >= least_ns)
     }
 
-    /// Read, with the time since the last reading, and note what it cost.
+    /// Read, passing the time since the last reading, and record the cost.
     fn timed<T>(&mut self, read: impl FnOnce(&mut Processes, u64) -> T) -> T {
         let (now_ns, cpu_ns) = (self.clock.now_ns(), self.clock.cpu_ns());
         let since_ns = self.read_ns.map_or(0, |read_ns| now_ns - read_ns);

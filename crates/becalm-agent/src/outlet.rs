@@ -1,5 +1,5 @@
-//! Standard output that never blocks: bytes that its reader does not take yet wait here, and the writer goes
-//! on.
+//! Standard output that never blocks: bytes that its reader does not accept yet wait here, and the writer
+//! continues.
 //!
 //! Restoring the machine's settings must not depend on a reader (`session`), so nothing in the agent waits
 //! for the reader without also watching input, signals and silence (`conversation`).
@@ -39,7 +39,7 @@ impl Outlet {
         Ok(Self { fd, flags, waiting: Vec::new(), written: 0 })
     }
 
-    /// Write bytes, or keep them until the reader takes more.
+    /// Write bytes, or store them until the reader accepts more.
     ///
     /// # Errors
     /// Fails if there is no reader any more.
@@ -49,7 +49,7 @@ impl Outlet {
         Ok(())
     }
 
-    /// Write as many of the waiting bytes as the reader takes now.
+    /// Write as many of the waiting bytes as the reader accepts now.
     pub fn write_more(&mut self) -> io::Result<()> {
         if self.is_empty() {
             return Ok(());
@@ -67,7 +67,7 @@ impl Outlet {
         Ok(())
     }
 
-    /// Write bytes, and return how many were taken.
+    /// Write bytes, and return how many were accepted.
     fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         let mut taken = 0;
         while taken < bytes.len() {
@@ -109,7 +109,7 @@ impl Outlet {
         }
     }
 
-    /// Write the remaining bytes while the reader takes them.
+    /// Write the remaining bytes as long as the reader accepts them.
     pub fn finish(&mut self) -> io::Result<()> {
         let mut given_up_ns = now_ns() + PATIENCE_NS;
         while !self.is_empty() && ready_within(&[self.interest()], given_up_ns - now_ns())? {

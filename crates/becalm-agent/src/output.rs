@@ -32,7 +32,7 @@ pub struct Output {
     line: Vec<u8>,
     /// The line of the runs that have ended since the spool was last written.
     finished: Vec<u8>,
-    /// One of these took so long that it is reported without delay.
+    /// Whether one of these took so long that it is reported without delay.
     is_long: bool,
     last_flush_ns: i64,
 }
@@ -86,7 +86,8 @@ impl Output {
         }
     }
 
-    /// Take a finished run. `finish` follows when all programs that ran at the same time are taken.
+    /// Store a finished run until `finish`, which follows when all programs that ran at the same time are
+    /// stored.
     pub fn row(&mut self, row: &Row) {
         if !self.rows.is_empty() {
             self.rows.push(b',');
@@ -101,8 +102,8 @@ impl Output {
         self.is_long |= row.wall_ns >= LONG_RUN_NS;
     }
 
-    /// Write the runs that were taken to the spool, in one line, and to the reader when it is time: programs that ran at
-    /// the same time reach both together or not at all.
+    /// Write the stored runs to the spool, in one line, and to the reader when it is time: programs that ran
+    /// at the same time reach both together or not at all.
     pub fn finish(&mut self) -> io::Result<()> {
         if let Some(spool) = &mut self.spool {
             self.finished.extend_from_slice(b"]}\n");
@@ -139,7 +140,7 @@ impl Output {
         self.outlet.put(&self.line)
     }
 
-    /// Take a record of load, which is sent with the next runs. The spool does not hold it.
+    /// Store a record of load, which is sent with the next runs. The spool does not hold it.
     pub fn load(&mut self, load: &Load) {
         if !self.loads.is_empty() {
             self.loads.push(b',');
@@ -147,7 +148,7 @@ impl Output {
         load.write(&mut self.loads);
     }
 
-    /// Take the samples of a record: the fields of its event except the id.
+    /// Store the samples of a record: the fields of its event except the id.
     pub fn series(&mut self, mut event: Map<String, Value>) {
         event.insert("id".to_owned(), self.id.into());
         // Serialising a map of numbers and strings cannot fail.
@@ -168,7 +169,7 @@ impl Output {
         self.send(&json!({"id": self.id, "event": "output", "stream": stream, "text": text}))
     }
 
-    /// End the conversation; `stored` means that the client has every run.
+    /// End the conversation; `stored` means that the client has stored every run.
     pub fn end(&mut self, stored: bool) {
         if let Some(spool) = &mut self.spool {
             spool.end(stored);

@@ -1,9 +1,9 @@
 //! Recordings of context switches with two counters per CPU, as a stream of events: the request `record`, and
 //! recorded runs of `measure`.
 //!
-//! The kernel writes into its buffers; every `batch_ns` this thread takes the content and sends it as one
-//! event. While nobody reads the events nothing is taken: the buffers fill up, and the kernel counts the
-//! records that it drops.
+//! The kernel writes into its buffers; every `batch_ns` this thread reads them and sends their content as one
+//! event. While nobody reads the events it does not: the buffers fill up, and the kernel counts the records
+//! that it drops.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -116,7 +116,7 @@ impl Recording {
         })
     }
 
-    /// Send what is counted, and on which CPUs.
+    /// Send which events are counted, and on which CPUs.
     pub fn tell(&self, talk: &mut Conversation) -> io::Result<()> {
         let mut event = json!({
             "id": self.id, "event": "recording", "events": self.wish.events, "by": self.wish.by,

@@ -24,14 +24,15 @@ pub struct Helper {
     process: Option<HelperProcess>,
 }
 
-/// The helper's process, and the sudo that waits for it, which may have a process of its own in between (sudoers(5), use_pty).
+/// The process of the helper, and the sudo that waits for it; sudo may have a process of its own in between
+/// (sudoers(5), use_pty).
 struct HelperProcess {
     descriptor: OwnedFd,
     sudo: Vec<OwnedFd>,
 }
 
 impl HelperProcess {
-    /// Watch the process with this number; None where it has ended already.
+    /// Watch the process with this number; None if it has ended already.
     fn watch(number: i32) -> Option<Self> {
         let descriptor = pidfd::open(number).ok()?;
         let mut sudo = Vec::new();
@@ -66,12 +67,12 @@ impl Drop for HelperProcess {
 /// The field of `PidStat` with the number of the parent.
 const PARENT: usize = 4;
 
-/// Return the fields of a process; None where it has ended.
+/// Return the fields of a process; None if it has ended.
 fn stat(number: i32) -> Option<PidStat> {
     PidStat::parse(&fs::read(format!("/proc/{number}/stat")).ok()?)
 }
 
-/// The kinds of its errors (docs/reference/protocol.md).
+/// The kinds of the helper's errors (docs/reference/protocol.md).
 const KINDS: [&str; 10] = [
     "usage",
     "domain",
@@ -163,9 +164,9 @@ impl Helper {
         serde_json::from_slice(&line).map_err(|_| lost())
     }
 
-    /// Wait for input, or its end. Return false when the helper has ended and nothing more can come.
+    /// Wait for input, or its end. Return false when the helper has ended and nothing more can arrive.
     ///
-    /// The pipe alone does not tell: a sudo that stopped together with the helper keeps it open.
+    /// The pipe is not enough to find that out: a sudo that stopped together with the helper keeps it open.
     fn has_input(&self) -> bool {
         let Some(process) = &self.process else { return true };
         let interest = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };

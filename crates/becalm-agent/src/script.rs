@@ -76,7 +76,8 @@ pub struct ScriptedRun {
     exit: Option<ScriptedExit>,
     /// The memory over time: ns since the begin, and bytes.
     resident: Vec<(i64, u64)>,
-    /// A stop comes when this program, the first of two that run at the same time, has ended, before that is seen.
+    /// Whether a stop arrives when this program, the first of two that run at the same time, has ended and
+    /// before that is noticed.
     stops: bool,
 }
 
@@ -159,7 +160,7 @@ impl Script {
         AnyClock::Scripted(Arc::clone(&self.clock))
     }
 
-    /// Return whether a stop comes at the end of the workload's next run, before that end is seen.
+    /// Return whether a stop arrives at the end of the workload's next run, before that end is noticed.
     pub fn stops(&self, workload: u32) -> bool {
         let list = workload as usize % self.runs.len();
         self.runs[list][self.given[list] % self.runs[list].len()].stops

@@ -88,7 +88,7 @@ impl Streams {
         }
     }
 
-    /// Forward new output; `take` takes it from a stream.
+    /// Forward new output, which `take` reads from a stream.
     pub fn forward(&mut self, talk: &mut Conversation, take: fn(&mut Stream) -> String) -> io::Result<()> {
         for (stream, name) in [(&mut self.out, "stdout"), (&mut self.err, "stderr")] {
             if stream.keep == Keep::All && !stream.is_empty() {
@@ -168,7 +168,7 @@ struct Whole {
 }
 
 impl Whole {
-    /// Take the output from a stream.
+    /// Read the output of a stream.
     fn of(stream: &mut Stream) -> Self {
         let (first, last, came) = stream.take_ends();
         Self { first, last, came }

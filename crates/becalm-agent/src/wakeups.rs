@@ -44,7 +44,7 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Wakeups, S
     Ok(found)
 }
 
-/// Run it and print the result.
+/// Run the wake-ups and print the result.
 pub fn run(asked: &Wakeups) -> ExitCode {
     let said = serve(asked).and_then(|served| Ok(serde_json::to_string(&served)?));
     match said {

@@ -1,7 +1,8 @@
 //! Two programs that run at the same time: prepare both, release both at once, wait for both, and report both.
 //!
-//! Each has its own spawner on its own CPU, which sees the end of its program there. Nothing is read of the first program
-//! that ends until the other has ended, too, so that reading does not disturb it. A program that fails ends the other one.
+//! Each has its own spawner on its own CPU, which notices the end of its program there. Nothing of the
+//! program that ends first is read until the other has ended, too, so that reading does not disturb it. A
+//! program that fails ends the other one.
 
 use std::io;
 
@@ -118,7 +119,7 @@ impl Runner {
         Ok((outcomes[0].or(outcomes[1]), attention))
     }
 
-    /// Start both, wait for both, and fill in what became of them.
+    /// Start both, wait for both, and record how each ended.
     fn both(
         &mut self,
         (ready, settings, seq, steps, cpus): Pair,
@@ -148,7 +149,7 @@ impl Runner {
             }
         }
         if let [Some(first), None] = &started.children {
-            // It waits at the gate for nobody.
+            // It would wait at the gate for ever.
             kill_tree(first.pid);
             started.cut[0] = Some(Outcome::Aborted);
         }
@@ -172,7 +173,7 @@ impl Runner {
             let (status, usage) = reap(child.pid)?;
             let begun_ns = match lanes[side].spawner.begun(children[side]) {
                 Ok(at) => at.unwrap_or(child.asked_ns),
-                // The end was requested before it was seen that the program cannot be executed.
+                // The end was requested before the failure to execute the program was noticed.
                 Err(_) if started.cut[side].is_some() => child.asked_ns,
                 Err(error) => {
                     halves[side].refuse(&error, ready[side], base);
@@ -209,7 +210,7 @@ impl Runner {
     }
 }
 
-/// Fill in how far apart the two started, unless one of them was ended early or never began.
+/// Record how far apart the two started, unless one of them was ended early or never began.
 fn tell_apart([first, second]: &mut [Half; 2]) {
     let early = |half: &Half| matches!(half.row.outcome, Outcome::Aborted | Outcome::Refused);
     if !early(first) && !early(second) {
@@ -219,7 +220,7 @@ fn tell_apart([first, second]: &mut [Half; 2]) {
 }
 
 impl Half {
-    /// Take over why the program could not be started.
+    /// Record why the program could not be started.
     fn refuse(&mut self, error: &SpawnError, ready: &Ready, base: &BaseEnvironment) {
         let program = ready.start(base).ok().and_then(|start| start.program.as_ref());
         let explain = |e: &io::Error| program.map_or_else(|| e.to_string(), |program| program.explain(e));

@@ -19,14 +19,15 @@ use crate::conversation::{Attention, Conversation};
 use crate::observe::{Observer, LOOK_NS};
 use crate::ready::Ready;
 
-/// Two programs that were started, and what ended them early.
+/// Two programs that were started, and the reason why either was ended early.
 pub(super) struct Started {
     pub children: [Option<Child>; 2],
     pub cut: [Option<Outcome>; 2],
 }
 
 impl Started {
-    /// End both as a stop does that comes when the first program has ended, before that is seen (`ScriptedRun::stops`).
+    /// End both programs like a stop that arrives after the first program has ended and before that is
+    /// noticed (`ScriptedRun::stops`).
     pub fn stop_at_first_end(&mut self) -> io::Result<Attention> {
         if let [Some(first), Some(second)] = &self.children {
             ready_within(&[reading(first.pidfd.as_raw_fd())], KILL_PATIENCE_NS)?;
@@ -37,7 +38,8 @@ impl Started {
     }
 }
 
-/// Wait for the ends of both children. When the time of one is over, or it fails, or an end is requested, both end.
+/// Wait for the ends of both children. When the time of one is over, one fails, or an end is requested, both
+/// are ended.
 pub(super) fn wait_for_both(
     lanes: &mut [&mut Lane; 2],
     started: &mut Started,
