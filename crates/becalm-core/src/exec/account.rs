@@ -6,10 +6,10 @@ use std::io::{self, Read, Write};
 use super::clock_ns;
 use crate::types::Usage;
 
-/// Exit code, or minus the number of the signal that ended it.
+/// The exit code, or minus the number of the signal that ended the process.
 pub type Status = i32;
 
-/// Time of the leader on CPUs and on run queues, ns.
+/// The time of the leader on CPUs and on run queues, ns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunQueue {
     pub exec_ns: i64,
@@ -17,7 +17,7 @@ pub struct RunQueue {
 }
 
 impl RunQueue {
-    /// Without what it was before the program's time began.
+    /// Subtract the times before the program's time began.
     pub fn since(self, begun: Self) -> Self {
         Self {
             exec_ns: (self.exec_ns - begun.exec_ns).max(0),
@@ -26,8 +26,8 @@ impl RunQueue {
     }
 }
 
-/// The first two fields of `/proc/PID/schedstat` (Documentation/scheduler/sched-stats.rst), of the leader alone. None
-/// where the kernel keeps none.
+/// Return the first two fields of `/proc/PID/schedstat` (Documentation/scheduler/sched-stats.rst), which
+/// count the leader only. None if the kernel does not count them.
 pub fn run_queue(pid: libc::pid_t) -> Option<RunQueue> {
     let mut path = [0_u8; 40];
     let mut rest = &mut path[..];
@@ -39,10 +39,11 @@ pub fn run_queue(pid: libc::pid_t) -> Option<RunQueue> {
     two_numbers(&text[..length])
 }
 
-/// Return how long the calling process has run and waited since it was cloned; no wait where the kernel does not count
-/// it. Makes only system calls, for a child that shares its parent's memory.
+/// Return how long the calling process has run and waited since it was cloned; the wait is 0 if the kernel
+/// does not count it. Makes only system calls, since the caller may be a child that shares its parent's
+/// memory.
 pub fn own_run_queue() -> RunQueue {
-    // Its file has the time on CPUs as it was at the last tick; this clock has all of it.
+    // The file has the time on CPUs up to the last tick; this clock has all of it.
     RunQueue { exec_ns: clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID), wait_ns: own_wait_ns() }
 }
 
@@ -62,14 +63,14 @@ fn own_wait_ns() -> i64 {
     text.and_then(two_numbers).map_or(0, |queue| queue.wait_ns)
 }
 
-/// The time that a thread has waited on run queues, and how often it has left one for a CPU.
+/// The time that a thread has waited on run queues, and how often it has moved from one to a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Turns {
     pub wait_ns: i64,
     pub count: u64,
 }
 
-/// The last two fields of a schedstat file.
+/// Parse the last two fields of a schedstat file.
 pub fn turns(text: &[u8]) -> Option<Turns> {
     let mut words = std::str::from_utf8(text).ok()?.split_ascii_whitespace().skip(1);
     Some(Turns { wait_ns: words.next()?.parse().ok()?, count: words.next()?.parse().ok()? })
@@ -80,14 +81,14 @@ fn two_numbers(text: &[u8]) -> Option<RunQueue> {
     Some(RunQueue { exec_ns: words.next()?.parse().ok()?, wait_ns: words.next()?.parse().ok()? })
 }
 
-/// Reap a finished child: how it ended, and what it and the descendants it waited for used.
+/// Reap a finished child; return how it ended, and what it and the descendants that it waited for used.
 pub fn reap(pid: libc::pid_t) -> io::Result<(Status, Usage)> {
     let mut status = 0;
     // SAFETY: an all-zero rusage is valid, and both pointers are live.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     loop {
-        // Also one that has not become its program: it belongs to the spawner's kind, which tells nobody of its end.
-        // SAFETY: as above.
+        // This includes a child that has not become its program: it is a clone child like the spawner, whose
+        // end sends no signal.
         if unsafe { libc::wait4(pid, &mut status, libc::__WALL, &mut usage) } == pid {
             return Ok((decode(status), convert(&usage)));
         }
@@ -98,7 +99,7 @@ pub fn reap(pid: libc::pid_t) -> io::Result<(Status, Usage)> {
     }
 }
 
-/// Return how a child ended that is not reaped yet; None: it has not ended.
+/// Return how a child that is not reaped yet ended; None if it has not ended.
 pub fn status_of(pid: libc::pid_t) -> Option<Status> {
     // SAFETY: an all-zero siginfo_t is valid, and the pointer is live.
     let mut about: libc::siginfo_t = unsafe { std::mem::zeroed() };
@@ -113,7 +114,7 @@ pub fn status_of(pid: libc::pid_t) -> Option<Status> {
     found.then_some(status)
 }
 
-/// The status word of wait(2) as exit code or minus signal.
+/// Return the status word of wait(2) as exit code or minus signal.
 pub fn decode(status: i32) -> Status {
     if libc::WIFSIGNALED(status) {
         -libc::WTERMSIG(status)
@@ -154,7 +155,7 @@ mod tests {
 
     #[test]
     fn what_a_process_has_waited_is_what_its_file_says() {
-        // The thread of a test is not the process's first one.
+        // The thread of a test is not the first thread of the process.
         let first = || run_queue(std::process::id() as libc::pid_t).map_or(0, |queue| queue.wait_ns);
         let (before, told, after) = (first(), own_run_queue(), first());
         assert!((before..=after).contains(&told.wait_ns), "{before} {told:?} {after}");

@@ -1,20 +1,21 @@
-//! Memory that two processes share, at one address: what a child needs is laid out here, its pointers included.
+//! Memory that two processes share at one address: the data of a child is laid out here, including its
+//! pointers.
 
 use std::ffi::{c_char, CStr};
 use std::io;
 use std::ptr::{self, NonNull};
 
-/// Shared memory of a fixed size, given out from its beginning and taken back as a whole.
+/// Shared memory of a fixed size, allocated from its beginning and released as a whole.
 pub struct Arena {
     start: NonNull<u8>,
     size: usize,
     used: usize,
-    /// Room to gather pointers in, kept from one use to the next.
+    /// Room to collect pointers, reused from one list to the next.
     gathered: Vec<*const c_char>,
 }
 
 impl Arena {
-    /// Map so many bytes. Only pages that are used take memory.
+    /// Map `size` bytes. Only pages that are used take memory.
     pub fn new(size: usize) -> io::Result<Self> {
         let (protection, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED | libc::MAP_ANONYMOUS);
         // SAFETY: an anonymous mapping at an address of the kernel's choice.
@@ -33,12 +34,12 @@ impl Arena {
         self.used
     }
 
-    /// Take back everything after the first bytes.
+    /// Release everything after the first `used` bytes.
     pub fn cut(&mut self, used: usize) {
         self.used = self.used.min(used);
     }
 
-    /// Copy values; None when there is no room.
+    /// Copy values; None when there is no room for them.
     pub fn put<T: Copy>(&mut self, values: &[T]) -> Option<NonNull<T>> {
         let begin = self.used.checked_next_multiple_of(align_of::<T>())?;
         let end = begin.checked_add(size_of_val(values)).filter(|end| *end <= self.size)?;
@@ -52,7 +53,7 @@ impl Arena {
         Some(at)
     }
 
-    /// Reserve `size` bytes of one value, and a zero after them.
+    /// Reserve `size` bytes of one value, followed by a zero.
     pub fn fill(&mut self, size: usize, value: u8) -> Option<&mut [u8]> {
         let end = self.used.checked_add(size)?.checked_add(1).filter(|end| *end <= self.size)?;
         // SAFETY: from `used` to `end` is inside the mapping, and nobody else's since the last `cut`.
@@ -66,13 +67,13 @@ impl Arena {
         Some(text)
     }
 
-    /// Copy a string with its end.
+    /// Copy a string with its final zero.
     pub fn string(&mut self, text: &CStr) -> Option<*const c_char> {
         self.put(text.to_bytes_with_nul()).map(|at| at.as_ptr().cast_const().cast())
     }
 
-    /// A list of pointers that ends with null, as execve(2) takes it: to what is `here` already, and to copies of
-    /// these strings.
+    /// Build a list of pointers that ends with null, as for execve(2): to the strings that are `here`
+    /// already, and to copies of the others.
     pub fn list<'a>(
         &mut self,
         here: impl Iterator<Item = *const c_char>,

@@ -2,12 +2,12 @@
 
 use std::io;
 
-/// CLOCK_MONOTONIC_RAW in ns: never stepped, never slewed.
+/// Return CLOCK_MONOTONIC_RAW in ns: never stepped, never slewed.
 pub fn now_ns() -> i64 {
     clock_ns(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// A clock of clock_gettime(2) in ns.
+/// Return a clock of clock_gettime(2) in ns.
 pub fn clock_ns(clock: libc::clockid_t) -> i64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a live timespec; both clocks exist on every kernel since 2.6.28.

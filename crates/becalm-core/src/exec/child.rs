@@ -1,7 +1,8 @@
-//! The child between clone and exec: the system calls by which it becomes the program, and how it reports a failure.
+//! The child between clone and exec: the system calls by which it becomes the program, and its report of a
+//! failure.
 //!
-//! It may share the spawner's memory (`spawner`), so it allocates nothing, takes no lock and makes only system calls.
-//! Start time and failures come back through memory that the agent shares.
+//! It may share the spawner's memory (`spawner`), so it allocates nothing, takes no lock and makes only
+//! system calls. Its start time and failures are passed in memory that the agent shares.
 
 use std::ffi::{c_char, c_int};
 use std::io;
@@ -25,13 +26,13 @@ pub enum Stage {
     Input,
     Streams,
     Exec,
-    /// Staying on its CPU.
+    /// Moving to its CPU.
     Cpu,
-    /// One of the settings, by its number in the order's `Preparation`.
+    /// One of the settings, by its number in the request's `Preparation`.
     Setting(usize),
 }
 
-/// Settings are counted from here on in the report, after what every child does.
+/// The steps of every child. In the report the numbers of settings follow theirs.
 const STAGES: [Stage; 7] =
     [Stage::Group, Stage::User, Stage::Directory, Stage::Input, Stage::Streams, Stage::Exec, Stage::Cpu];
 
@@ -48,16 +49,17 @@ impl Stage {
     }
 }
 
-/// The program that the child becomes. Pointers are to shared memory.
+/// The program that the child becomes. Its pointers refer to shared memory.
 #[derive(Clone, Copy)]
 pub enum Image {
-    /// Path, and lists of arguments and of the environment, both ended by null.
+    /// A path, and the lists of arguments and of the environment, both ended by null.
     Exec { path: *const c_char, argv: *const *const c_char, envp: *const *const c_char },
-    /// A built-in kernel, so many times.
+    /// A built-in kernel, and its number of iterations.
     Kernel(Kernel, u64),
 }
 
-/// All that the child does, laid out in shared memory. Strings end with a zero; null: there is none.
+/// All data that the child needs, laid out in shared memory. Strings end with a zero; null stands for no
+/// string.
 #[derive(Clone, Copy)]
 pub struct Begin {
     pub image: Image,
@@ -68,12 +70,12 @@ pub struct Begin {
     pub groups: (*const libc::gid_t, usize),
     pub directory: *const c_char,
     pub input: *const c_char,
-    /// Its standard input where it gets none, its output and its errors.
+    /// Its standard input if it has no other one, its output and its errors.
     pub streams: [RawFd; 3],
     pub parent: libc::pid_t,
     /// The only CPU that it may run on, or -1.
     pub cpu: c_int,
-    /// Where it waits for another child; null: nowhere.
+    /// The gate at which it waits for another child; null: it does not wait.
     pub gate: *const Gate,
 }
 
@@ -82,16 +84,16 @@ pub struct Begin {
 pub struct Report {
     /// CLOCK_MONOTONIC_RAW just before exec, ns; 0 before that.
     pub begun_ns: AtomicI64,
-    /// Its time on a CPU and its wait until then, ns: no part of its run's time.
+    /// Its time on a CPU and its wait until then, ns, which are not part of the run's time.
     early_exec_ns: AtomicI64,
     early_wait_ns: AtomicI64,
-    /// The number of the step that failed; -1: none did.
+    /// The number of the step that failed; -1: none has.
     stage: AtomicI32,
     errno: AtomicI32,
 }
 
 impl Report {
-    /// Nothing is known of the next child.
+    /// Reset the report for the next child.
     pub fn clear(&self) {
         self.stage.store(-1, Ordering::Relaxed);
         self.begun_ns.store(0, Ordering::Relaxed);
@@ -99,7 +101,7 @@ impl Report {
         self.early_wait_ns.store(0, Ordering::Relaxed);
     }
 
-    /// The child's time on a CPU and its wait before its run began.
+    /// Return the child's time on a CPU and its wait before its run began.
     pub fn early(&self) -> RunQueue {
         RunQueue {
             exec_ns: self.early_exec_ns.load(Ordering::Relaxed),
@@ -107,14 +109,14 @@ impl Report {
         }
     }
 
-    /// This has just failed; errno says why.
+    /// Record that a step has just failed, with errno.
     pub fn fail(&self, stage: Stage) {
         // SAFETY: the thread's own.
         self.errno.store(unsafe { *libc::__errno_location() }, Ordering::Release);
         self.stage.store(stage.number() as i32, Ordering::Release);
     }
 
-    /// The step that failed, and why.
+    /// Return the step that failed, and the error.
     pub fn failure(&self) -> Option<(Stage, io::Error)> {
         let stage = usize::try_from(self.stage.load(Ordering::Acquire)).ok()?;
         Some((Stage::of(stage), io::Error::from_raw_os_error(self.errno.load(Ordering::Acquire))))
@@ -129,7 +131,7 @@ impl Report {
         let mut early = own_run_queue();
         if let Some(gate) = gate {
             gate.pass();
-            // Spinning is no part of its time either.
+            // Spinning is not part of the run's time either.
             early.exec_ns = clock_ns(libc::CLOCK_PROCESS_CPUTIME_ID);
         }
         self.early_exec_ns.store(early.exec_ns, Ordering::Relaxed);
@@ -142,7 +144,7 @@ impl Report {
 pub fn become_program(begin: &Begin, report: &Report) -> Stage {
     // SAFETY: plain system calls on values that live through them; signal tables are not shared (no CLONE_SIGHAND).
     unsafe {
-        // Ignored signals and masks would be inherited by the program.
+        // The program would inherit ignored signals and masks.
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
         let mut none = std::mem::zeroed();
         libc::sigemptyset(&mut none);
@@ -160,7 +162,7 @@ pub fn become_program(begin: &Begin, report: &Report) -> Stage {
         if begin.user.is_some_and(|user| !become_user(user, begin.groups)) {
             return Stage::User;
         }
-        // After the change of user, which clears it. The parent may have died just before.
+        // This follows the change of user, which clears it. The parent may have ended just before.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid() != begin.parent {
             libc::_exit(127);
@@ -202,17 +204,17 @@ pub fn become_program(begin: &Begin, report: &Report) -> Stage {
     }
 }
 
-/// By raw calls: the C library's wrappers would change all threads of a shared memory.
+/// Change the user by raw calls: the C library's wrappers would change all threads that share the memory.
 unsafe fn become_user((uid, gid): (libc::uid_t, libc::gid_t), groups: (*const libc::gid_t, usize)) -> bool {
     libc::syscall(libc::SYS_setgroups, groups.1, groups.0) == 0
         && libc::syscall(libc::SYS_setresgid, gid, gid, gid) == 0
         && libc::syscall(libc::SYS_setresuid, uid, uid, uid) == 0
 }
 
-/// Bytes of the table that is read: more than the caches of a processor hold for one program.
+/// The size of the table that is read, bytes: more than the caches of a processor hold for one program.
 const TABLE: usize = 64 * 1024 * 1024;
 
-/// A table whose pages are there; none where the machine has not so much memory to give.
+/// Return a table whose pages exist; None if the machine does not have so much memory.
 fn table() -> Option<&'static [u64]> {
     // SAFETY: an anonymous mapping at an address of the kernel's choice, which lives as long as this child.
     unsafe {
@@ -228,7 +230,7 @@ fn table() -> Option<&'static [u64]> {
     }
 }
 
-/// The sum of the table, so many times.
+/// Read the whole table `iterations` times.
 fn read(table: &[u64], iterations: u64) {
     for _ in 0..iterations {
         let sum = std::hint::black_box(table).iter().fold(0_u64, |sum, each| sum.wrapping_add(*each));
@@ -236,7 +238,7 @@ fn read(table: &[u64], iterations: u64) {
     }
 }
 
-/// Dependent additions: each needs the one before, so the time is the number of cycles.
+/// Make dependent additions: each needs the previous one, so the time is the number of cycles.
 fn add(iterations: u64) {
     let mut value = 0_u64;
     for index in 0..iterations {

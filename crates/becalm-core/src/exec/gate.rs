@@ -1,7 +1,8 @@
-//! Where two children wait for each other, so that both become their programs at the same time.
+//! A gate at which two children wait for each other, so that both become their programs at the same time.
 //!
-//! Who comes first sleeps, so that it takes no CPU from whoever starts the other one. The second one sets a time in the
-//! near future, and both spin until then: how late the first one wakes up makes no difference.
+//! The first child to arrive sleeps, so that it takes no CPU from the process that starts the other one. The
+//! second child sets a time in the near future, and both spin until then: how late the first one wakes up
+//! makes no difference.
 
 use std::hint::spin_loop;
 use std::io;
@@ -46,10 +47,10 @@ impl Gate {
     }
 }
 
-/// A gate in memory that processes share which are forked after it was created.
+/// A gate in memory shared by processes that are forked after it was created.
 pub struct SharedGate {
     gate: NonNull<Gate>,
-    /// Its memory.
+    /// The memory of the gate.
     _arena: Arena,
 }
 
@@ -63,7 +64,7 @@ impl SharedGate {
         Ok(Self { gate, _arena: arena })
     }
 
-    /// Close the gate behind the last two, and return it for the next ones.
+    /// Close the gate behind the last two children, and return it for the next two.
     pub fn close(&self) -> &Gate {
         // SAFETY: mapped as long as self lives, and it has atomics only.
         let gate = unsafe { self.gate.as_ref() };

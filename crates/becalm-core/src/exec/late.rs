@@ -1,9 +1,10 @@
 //! The delay with which a process notices an event that it waits for.
 //!
-//! Next to a load it is woken at once and then waits for its turn on a CPU: for milliseconds, where others have just
-//! begun theirs. That is no part of what it measures, and the kernel counts it (`/proc/PID/schedstat`, run_delay in
-//! kernel/sched/stats.h: from being put on a run queue to being run). `watch` marks the account before it sleeps and
-//! says what has come to it afterwards (`End`); who knows more of what ended says when that was at the earliest.
+//! Next to a load a process is woken at once and then waits for its turn on a CPU: for milliseconds, if other
+//! processes have just begun their turns. That time is not part of what it measures, and the kernel counts it
+//! (`/proc/PID/schedstat`, run_delay in kernel/sched/stats.h: from being put on a run queue to being run).
+//! `watch` marks the account before it sleeps and returns what was added to it afterwards (`End`); a caller
+//! that knows more about what ended limits how early or late the end was.
 
 use std::fs::File;
 use std::mem;
@@ -11,14 +12,14 @@ use std::os::unix::fs::FileExt;
 
 use super::account::{turns, Turns};
 
-/// The account of the thread that opened it, kept open.
+/// The scheduler's account of the thread that opened it.
 pub struct Lateness {
     file: Option<File>,
-    /// Counts how often this thread had to leave a CPU for others.
+    /// Return how often this thread had to leave a CPU for others.
     interrupted: fn() -> i64,
 }
 
-/// An account at a moment.
+/// The state of an account at a moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     turns: Turns,
@@ -26,7 +27,7 @@ pub struct Mark {
 }
 
 impl Lateness {
-    /// Open the account of the calling thread. It measures nothing where the kernel keeps no account
+    /// Open the account of the calling thread. It measures nothing if the kernel keeps no account
     /// (CONFIG_SCHED_INFO).
     pub fn open() -> Self {
         Self { file: File::open("/proc/thread-self/schedstat").ok(), interrupted }
@@ -44,9 +45,9 @@ impl Lateness {
         Some(Mark { turns: turns(&text[..length])?, interrupted: (self.interrupted)() })
     }
 
-    /// Return how long this thread waited for a CPU, ns, between being woken and running, if all it did since the mark
-    /// was to sleep once. 0 where that is not known: when it was interrupted it may have waited before it slept, while
-    /// what it waits for went on.
+    /// Return how long this thread waited for a CPU, ns, between being woken and running, if since the mark
+    /// it did nothing but sleep once. Return 0 if that is not known: a thread that was interrupted may have
+    /// waited before it slept, while what it waits for went on.
     pub fn since(&self, mark: Option<Mark>) -> i64 {
         match (mark, self.mark()) {
             (Some(then), Some(now))
@@ -62,25 +63,25 @@ impl Lateness {
 /// The end of something, on CLOCK_MONOTONIC_RAW.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
-    /// When it was seen, ns.
+    /// The time when the end was noticed, ns.
     pub seen_ns: i64,
-    /// The delay, ns, as far as it is known.
+    /// The delay of noticing it, ns, as far as it is known.
     pub late_ns: i64,
 }
 
 impl End {
-    /// The same, when it was no later than this.
+    /// Return the same end, which was no later than `latest_ns`.
     pub fn no_later(self, latest_ns: i64) -> Self {
         Self { late_ns: self.late_ns.max(self.seen_ns - latest_ns), ..self }
     }
 
-    /// When it was, ns: not before it can have been.
+    /// Return the time of the end, ns, which was no earlier than `earliest_ns`.
     pub fn at(self, earliest_ns: i64) -> i64 {
         (self.seen_ns - self.late_ns).max(earliest_ns).min(self.seen_ns)
     }
 }
 
-/// Involuntary context switches of the calling thread (getrusage(2)).
+/// Return the involuntary context switches of the calling thread (getrusage(2)).
 fn interrupted() -> i64 {
     // SAFETY: an all-zero rusage is valid, and the pointer is live.
     let mut usage: libc::rusage = unsafe { mem::zeroed() };

@@ -1,10 +1,11 @@
-//! Run one program once: start it, watch it, account for it, end what it leaves.
+//! Execution of one program: start it, watch it, account for it, and end what it leaves.
 //!
-//! `program` prepares everything a child needs, once per workload. `spawner` has it started: a small process that
-//! clones it, on a `stack`, from what lies in the `arena` of both (`child` is the code between clone and exec). `watch`
-//! waits (`poll`) on its pidfd while draining its output (`stream`), `late` says how late it saw the end, `account` reads what the kernel counted, `tree`
-//! ends descendants, `calls` ask the kernel. At a `gate` two children wait for each other (`futex`), and `watch_pair` waits
-//! for both. `user` says as whom a workload runs. The agent calls them in this order for each step.
+//! `program` prepares everything that a child needs, once per workload. `spawner` has a small process start
+//! it: that clones a child, on a `stack`, from data in the `arena` of both (`child` is the code between clone
+//! and exec). `watch` waits (`poll`) on its pidfd while draining its output (`stream`), `late` returns how
+//! late the end was noticed, `account` reads the kernel's counts, `tree` ends descendants, `calls` are system
+//! calls. At a `gate` two children wait for each other (`futex`), and `watch_pair` waits for both. `user` is
+//! the user that runs a workload. The agent calls them in this order for each step.
 
 pub mod account;
 pub mod arena;

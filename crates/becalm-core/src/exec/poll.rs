@@ -5,43 +5,43 @@ use std::os::fd::RawFd;
 
 use libc::pollfd;
 
-/// Most of what else is waited for in one call.
+/// The largest number of further descriptors to wait for in one call.
 pub const OTHERS: usize = 4;
 
-/// To wait until a descriptor can be read, or has been closed at its other end.
+/// Return a poll for a descriptor that can be read, or whose other end was closed.
 pub fn reading(fd: RawFd) -> pollfd {
     pollfd { fd, events: libc::POLLIN, revents: 0 }
 }
 
-/// To wait until a descriptor can be written to.
+/// Return a poll for a descriptor that can be written to.
 pub fn writing(fd: RawFd) -> pollfd {
     pollfd { fd, events: libc::POLLOUT, revents: 0 }
 }
 
-/// To wait until a descriptor has been closed at its other end, whatever can still be read from it.
+/// Return a poll for a descriptor whose other end was closed, whatever can still be read from it.
 pub fn closing(fd: RawFd) -> pollfd {
     pollfd { fd, events: libc::POLLRDHUP, revents: 0 }
 }
 
-/// Not to wait for anything.
+/// A poll that never reports anything.
 pub const NOTHING: pollfd = pollfd { fd: -1, events: 0, revents: 0 };
 
-/// Whether one of these has come.
+/// Return whether one of these polls is ready now.
 pub fn ready(what: &[pollfd]) -> io::Result<bool> {
     ready_within(what, 0)
 }
 
-/// Wait until one of these has come, or so many ns are over; whether one has.
+/// Wait until one of these polls is ready or `timeout_ns` has passed; return whether one is.
 pub fn ready_within(what: &[pollfd], timeout_ns: i64) -> io::Result<bool> {
     wait(what, Some(timeout_ns.max(0)))
 }
 
-/// Wait until one of these has come.
+/// Wait until one of these polls is ready.
 pub fn until_ready(what: &[pollfd]) -> io::Result<()> {
     wait(what, None).map(drop)
 }
 
-/// Whether a descriptor can be read now.
+/// Return whether a descriptor can be read now.
 pub fn readable(fd: RawFd) -> io::Result<bool> {
     ready(&[reading(fd)])
 }
@@ -54,7 +54,7 @@ fn wait(what: &[pollfd], timeout_ns: Option<i64>) -> io::Result<bool> {
     Ok(poll(&mut polls, timeout_ns)? > 0)
 }
 
-/// poll(2) until something has come or the time is over; how many have.
+/// Call poll(2) until something is ready or the time is over; return how many are.
 pub fn poll(polls: &mut [pollfd], timeout_ns: Option<i64>) -> io::Result<usize> {
     let time =
         timeout_ns.map(|ns| libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 });

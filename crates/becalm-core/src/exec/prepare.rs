@@ -1,7 +1,7 @@
 //! Changes that a child makes to itself before it becomes the program, beyond those that `child` makes for every one.
 //!
-//! A list of system calls as plain data, so that it can be handed to a child that may share its parent's memory. Which
-//! calls there are is the catalogue's affair (`knob::process`).
+//! They are a list of system calls as plain data, so that a child that may share its parent's memory can make
+//! them. The catalogue defines the calls (`knob::process`).
 
 use std::mem;
 use std::os::fd::RawFd;
@@ -14,8 +14,8 @@ pub struct Operand {
     pub cpus: libc::cpu_set_t,
 }
 
-/// Makes a setting that of the calling process; false: the kernel refused it, errno says why. Only system calls: the
-/// caller may be a child that shares its parent's memory.
+/// A function that applies a setting to the calling process; false: the kernel refused it, with the reason in
+/// errno. It makes only system calls, since the caller may be a child that shares its parent's memory.
 pub type Apply = fn(&Operand) -> bool;
 
 /// One setting.
@@ -26,7 +26,7 @@ pub struct Call {
     operand: Operand,
 }
 
-/// All that is to be done, in this order.
+/// The settings of a child, in the order in which they are applied.
 #[derive(Clone, Default)]
 pub struct Preparation {
     /// The task file of a cgroup that the child joins first.
@@ -35,7 +35,7 @@ pub struct Preparation {
 }
 
 impl Operand {
-    /// A number.
+    /// Return the operand for a number.
     pub fn of(number: i64) -> Self {
         // SAFETY: an all-zero cpu_set_t is the empty set.
         Self { number, level: 0, cpus: unsafe { mem::zeroed() } }
@@ -43,23 +43,24 @@ impl Operand {
 }
 
 impl Preparation {
-    /// One more call.
+    /// Add a call.
     pub fn call(&mut self, name: &'static str, apply: Apply, operand: Operand) {
         self.calls.push(Call { name, apply, operand });
     }
 
-    /// The name of a call, from its number.
+    /// Return the name of a call, by its number.
     pub fn name(&self, number: usize) -> Option<&'static str> {
         Some(self.calls.get(number)?.name)
     }
 
-    /// The calls, in their order.
+    /// Return the calls, in order.
     pub fn calls(&self) -> &[Call] {
         &self.calls
     }
 }
 
-/// Do it all to the calling process; on failure the number of the call, and errno says why.
+/// Apply all of them to the calling process; on failure return the number of the call, with the reason in
+/// errno.
 pub fn apply(calls: &[Call]) -> Result<(), usize> {
     match calls.iter().position(|call| !(call.apply)(&call.operand)) {
         None => Ok(()),
@@ -67,7 +68,7 @@ pub fn apply(calls: &[Call]) -> Result<(), usize> {
     }
 }
 
-/// Have the calling process run on one CPU only; false: errno says why not.
+/// Restrict the calling process to one CPU; false: errno has the reason of the failure.
 pub fn stay_on(cpu: libc::c_int) -> bool {
     // SAFETY: an all-zero cpu_set_t is the empty set, and the pointer is to a live one.
     unsafe {
@@ -77,9 +78,8 @@ pub fn stay_on(cpu: libc::c_int) -> bool {
     }
 }
 
-/// Have the calling process join the cgroup of a task file; false: errno says why not.
+/// Move the calling process to the cgroup of a task file; false: errno has the reason of the failure.
 pub fn join(tasks: RawFd) -> bool {
-    // "0" is whoever writes it (cgroup-v2.rst; cpuset.c of v1).
-    // SAFETY: the text lives through the call.
+    // "0" stands for the process that writes it (cgroup-v2.rst; cpuset.c of v1).
     unsafe { libc::write(tasks, c"0".as_ptr().cast(), 1) == 1 }
 }

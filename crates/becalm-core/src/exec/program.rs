@@ -1,8 +1,9 @@
-//! A command made ready to start many times: path found, arguments and environment as the kernel takes them.
+//! A command that is ready to start many times: its path found, its arguments and environment in the kernel's
+//! form.
 //!
-//! `BaseEnvironment` is what all workloads of a session share; `Program::find` makes one command of it, and
-//! `Environment` one environment. Both are laid out for a child when it is started (`spawner`), padding included, so
-//! that a hundred thousand of them take little memory.
+//! All workloads of a session share a `BaseEnvironment`; `Program::find` prepares one command in it, and
+//! `Environment` one environment. Both are laid out for a child when it is started (`spawner`), padding
+//! included, so that a hundred thousand of them take little memory.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, CStr, CString, OsStr};
@@ -17,40 +18,40 @@ use super::arena::Arena;
 use super::user::User;
 use crate::types::{Text, TextError};
 
-/// Bytes of padding that fit; a page is what layout experiments need.
+/// The largest padding, bytes; layout experiments need a page.
 pub const LARGEST_PADDING: usize = 1 << 16;
 
 const PADDING: &[u8] = b"BECALM_PADDING";
 
-/// Tells programs and the commands around them the number of their run.
+/// The variable with the number of the run, for programs and the commands around them.
 const RUN: &[u8] = b"BECALM_RUN";
 
-/// Fills up what shorter numbers of runs leave: the size of an environment moves the stack.
+/// The variable that fills up shorter numbers of runs: the size of an environment moves the stack.
 const FILL: &[u8] = b"BECALM_FILL";
 
-/// Digits of the largest number of a run.
+/// The number of digits of the largest number of a run.
 const DIGITS: usize = 20;
 
-/// Variables that are becalm's own: each run has its own values.
+/// The variables of becalm itself: each run has its own values.
 const OWN: [&[u8]; 3] = [PADDING, RUN, FILL];
 
-/// Where programs are found when PATH is not set (confstr(3), _CS_PATH, with sbin).
+/// The directories of programs when PATH is not set (confstr(3), _CS_PATH, with sbin).
 const USUAL_PATH: &[u8] = b"/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin";
 
-/// Programs whose package has another name, in Debian, Ubuntu and Fedora alike.
+/// Programs with another name than their package, which is the same in Debian, Ubuntu and Fedora.
 const PACKAGES: [(&str, &str); 3] =
     [("hackbench", "rt-tests"), ("cyclictest", "rt-tests"), ("sar", "sysstat")];
 
-/// Where a program comes from, where its name does not tell.
+/// Return the package of a program, if the name of the program does not show it.
 fn package(name: &str) -> String {
     let known = PACKAGES.iter().find(|(program, _)| *program == name);
     known.map_or(String::new(), |(_, package)| format!(" It is in the package {package}."))
 }
 
-/// Why a command cannot be made ready.
+/// The reason why a command cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramError {
-    /// With the number of directories that were searched.
+    /// The error of a program that was not found, with the number of directories that were searched.
     #[error("There is no program {0:?}: it is in none of the {1} directories of PATH.{hint}", hint = package(.0))]
     NotInPath(String, usize),
     #[error("There is no program {0:?}.")]
@@ -97,7 +98,7 @@ impl BaseEnvironment {
         Ok(Self { environment: Rc::new(environment), directory, user })
     }
 
-    /// The value of a variable.
+    /// Return the value of a variable.
     fn value(&self, name: &[u8]) -> Option<&[u8]> {
         Some(&self.environment.get(name)?.to_bytes()[name.len() + 1..])
     }
@@ -114,7 +115,7 @@ impl BaseEnvironment {
     }
 }
 
-/// The environment of a workload: the session's, which all share, with entries of its own.
+/// The environment of a workload: the entries that it shares with the session, and its own.
 pub struct Environment {
     pub base: Rc<Entries>,
     pub own: Entries,
@@ -124,7 +125,7 @@ pub struct Environment {
 pub type Entries = BTreeMap<Vec<u8>, CString>;
 
 impl Environment {
-    /// The session's environment with a workload's own entries.
+    /// Combine the session's environment with a workload's own entries.
     pub fn new(base: &BaseEnvironment, own: &BTreeMap<String, Text>) -> Result<Self, TextError> {
         let mut entries = Entries::new();
         for (name, value) in own.iter().filter(|(name, _)| !OWN.contains(&name.as_bytes())) {
@@ -137,22 +138,22 @@ impl Environment {
         Ok(Self { base: base.environment.clone(), own: entries })
     }
 
-    /// All entries, each as `NAME=value`; none of them is padding.
+    /// Return all entries, each as `NAME=value`; none of them is padding.
     pub fn entries(&self) -> impl Iterator<Item = &CStr> {
         let base = self.base.iter().filter(|(name, _)| !self.own.contains_key(*name));
         base.chain(&self.own).map(|(_, entry)| entry.as_c_str())
     }
 }
 
-/// The entries that tell the number of a run, as long for each number.
+/// Return the entries with the number of a run, of the same length for each number.
 pub fn numbered(run: u64) -> [CString; 2] {
     let number = run.to_string().into_bytes();
     let fill = vec![b'x'; DIGITS - number.len()];
-    // Neither holds a zero byte.
+    // Neither contains a zero byte.
     [(RUN, number), (FILL, fill)].map(|(name, value)| entry(name, &value).unwrap_or_default())
 }
 
-/// Lay out an entry of the environment that does nothing but take so many bytes; None when there is no room.
+/// Lay out an entry of the environment that only takes `size` bytes; None when there is no room.
 pub fn padding(arena: &mut Arena, size: usize) -> Option<*const c_char> {
     let name = [PADDING, b"="].concat();
     let text = arena.fill(name.len() + size.min(LARGEST_PADDING), b'x')?;
@@ -160,14 +161,14 @@ pub fn padding(arena: &mut Arena, size: usize) -> Option<*const c_char> {
     Some(text.as_ptr().cast())
 }
 
-/// `NAME=value` as the kernel takes it.
+/// Return `NAME=value` in the kernel's form.
 fn entry(name: &[u8], value: &[u8]) -> Result<CString, TextError> {
     let entry = [name, b"=", value].concat();
     CString::new(entry)
         .map_err(|error| TextError::Zero(String::from_utf8_lossy(&error.into_vec()).into_owned()))
 }
 
-/// A command ready to start.
+/// A command that is ready to start.
 pub struct Program {
     pub path: CString,
     pub arguments: Vec<CString>,
@@ -203,13 +204,14 @@ impl Program {
         Ok(Self { path: c_path(&path)?, arguments, directory: c_path(&directory)? })
     }
 
-    /// The same program, started by another one: `path`, with `before` in front of this program's path and arguments.
+    /// Return the same program started by another one: `path`, with `before` in front of this program's path
+    /// and arguments.
     pub fn behind(self, path: CString, before: impl IntoIterator<Item = CString>) -> Self {
         let words = before.into_iter().chain([self.path]).chain(self.arguments);
         Self { path, arguments: words.collect(), directory: self.directory }
     }
 
-    /// Why execve(2) failed on this program, in words.
+    /// Explain why execve(2) failed on this program.
     pub fn explain(&self, error: &io::Error) -> String {
         let path = self.path.to_string_lossy();
         match error.raw_os_error() {
@@ -226,7 +228,7 @@ impl Program {
     }
 }
 
-/// Check that an input file can be opened by the user who will; gives its absolute path.
+/// Check that the user who will open an input file can do so; return its absolute path.
 pub fn input_file(text: &Text, base: &BaseEnvironment) -> Result<CString, ProgramError> {
     let path = base.directory.join(OsStr::from_bytes(&text.bytes()?));
     let problem = |error| ProgramError::Input { path: path.display().to_string(), error };
@@ -242,7 +244,7 @@ fn c_path(path: &Path) -> Result<CString, ProgramError> {
         .map_err(|_| ProgramError::Text(TextError::Zero(path.display().to_string())))
 }
 
-/// The file that execvp(3) would run.
+/// Return the file that execvp(3) would run.
 fn resolve(
     name: &[u8],
     search: &[u8],
@@ -273,7 +275,7 @@ fn resolve(
     Err(refused.unwrap_or(ProgramError::NotInPath(shown, searched)))
 }
 
-/// Ok, or why not; Err(None) when there is no such file.
+/// Check that a file can be executed; the error is the reason, or None when there is no such file.
 fn executable(path: &Path, base: &BaseEnvironment) -> Result<(), Option<String>> {
     let status = fs::metadata(path).map_err(|error| match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENOTDIR) => None,
@@ -289,7 +291,7 @@ fn executable(path: &Path, base: &BaseEnvironment) -> Result<(), Option<String>>
     }
 }
 
-/// The interpreter that a script's first line names.
+/// Return the interpreter in a script's first line.
 fn interpreter(path: &CStr) -> Option<String> {
     let mut head = [0_u8; 256];
     let length = fs::File::open(OsStr::from_bytes(path.to_bytes())).ok()?.read(&mut head).ok()?;

@@ -1,15 +1,15 @@
 //! A small process that starts programs, so that they do not begin with the agent's size.
 //!
 //! The kernel carries the largest resident set of a process across execve(2) (fs/exec.c: exec_mmap raises
-//! `signal->maxrss` by that of the memory it leaves), so a program shows at least that of whatever started it. The
-//! spawner is forked while the agent is small, and stays so: it runs what `serve` does and nothing else.
+//! `signal->maxrss` to that of the memory it leaves), so a program shows at least that of the process that
+//! started it. The spawner is forked while the agent is small, and stays small: it runs only `serve`.
 //!
-//! Its children are the agent's own (CLONE_PARENT), which therefore reaps them. It shares the agent's descriptors
-//! (CLONE_FILES), and what it is told lies in memory of both (`Arena`). A child shares the spawner's memory until it
-//! becomes the program (CLONE_VM), but not when the user changes: a process of another user must never own the memory of
-//! one of root's. Nobody waits for that: the agent watches the child from its first moment on, also one that hangs in
-//! opening its input. (Having the spawner put the child's pidfd into an epoll set, so that the agent need not wait even
-//! for the clone, was tried: it takes longer.)
+//! Its children are the agent's own (CLONE_PARENT), which therefore reaps them. It shares the agent's
+//! descriptors (CLONE_FILES), and its requests are in memory of both (`Arena`). A child shares the spawner's
+//! memory until it becomes the program (CLONE_VM), except when the user changes: a process of another user
+//! must never own the memory of one of root's. The agent does not wait for exec: it watches the child from
+//! its first moment on, even one that hangs in opening its input. (Having the spawner add the child's pidfd
+//! to an epoll set, so that the agent need not wait even for the clone, was tried: it takes longer.)
 
 mod process;
 
@@ -34,19 +34,20 @@ use super::{checked, now_ns, tree};
 use crate::types::Kernel;
 use process::{begin_in, serve, Desk, Start};
 
-/// The largest request, bytes: a kernel takes 6 MiB of arguments and environment at most (execve(2)).
+/// The largest request, bytes: the kernel accepts 6 MiB of arguments and environment at most (execve(2)).
 const LARGEST: usize = 8 << 20;
 
-/// A child that needs more than this does not share the spawner's memory, which would grow by reading it.
+/// The largest size, bytes, of the data of a child that shares the spawner's memory, which would grow by
+/// reading more.
 const SMALL: usize = 256 << 10;
 
 /// The time that starting a process may take before the spawner is given up, ns.
 const PATIENCE_NS: i64 = 10_000_000_000;
 
-/// The time between two checks of the spawner meanwhile, ns.
+/// The time between two checks of the spawner during that, ns.
 const LOOK_NS: i64 = 200_000_000;
 
-/// Why a child never became the program.
+/// The reason why a child never became the program.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     #[error("a process could not be created: {0}")]
@@ -68,10 +69,10 @@ pub enum Executable<'a> {
         environment: &'a Environment,
         /// Bytes of padding in the environment.
         padding: usize,
-        /// The number of the run, which its environment tells.
+        /// The number of the run, which is in its environment.
         run: Option<u64>,
     },
-    /// A built-in kernel, so many times.
+    /// A built-in kernel, and its number of iterations.
     Kernel(Kernel, u64),
 }
 
@@ -90,9 +91,9 @@ pub struct SpawnRequest<'a> {
 /// The side of a child that runs at the same time as another one.
 #[derive(Clone, Copy)]
 pub struct Side<'a> {
-    /// The only CPU that it may run on; None: as its settings say.
+    /// The only CPU that it may run on; None: its settings decide.
     pub cpu: Option<u32>,
-    /// Where it waits for the other one; None: it begins at once.
+    /// The gate at which it waits for the other one; None: it begins at once.
     pub gate: Option<&'a Gate>,
 }
 
@@ -101,15 +102,15 @@ impl Side<'_> {
     pub const NONE: Self = Side { cpu: None, gate: None };
 }
 
-/// A child that was started, and may not be the program yet.
+/// A child that was started, and may not have become the program yet.
 pub struct Child {
     pub pid: libc::pid_t,
     pub pidfd: OwnedFd,
-    /// CLOCK_MONOTONIC_RAW when it was asked for, ns.
+    /// CLOCK_MONOTONIC_RAW when it was requested, ns.
     pub asked_ns: i64,
 }
 
-/// The agent's end.
+/// The agent's side of the spawner.
 pub struct Spawner {
     arena: Arena,
     desk: NonNull<Desk>,
@@ -122,7 +123,7 @@ pub struct Spawner {
     lost: bool,
 }
 
-/// The environment that programs share, in the arena after the desk.
+/// The environment that programs share, in the arena after the mailbox.
 struct Base {
     entries: Rc<Entries>,
     pointers: Vec<*const c_char>,
@@ -130,14 +131,15 @@ struct Base {
 }
 
 impl Spawner {
-    /// Fork it. Its size is that of this process now, so this should be done first of all; signals that are blocked now
-    /// are blocked in it. `group`: the directory of a control group of version 2 that it begins in, where the kernel lets
-    /// it (from 5.7 on); where not, it is where this process is.
+    /// Fork the spawner. It keeps the present size of this process, so this should be done first of all;
+    /// signals that are blocked now are blocked in it. `group` is the directory of a control group of version
+    /// 2 in which it begins if the kernel allows that (from 5.7 on); otherwise it is in the group of this
+    /// process.
     pub fn new(group: Option<RawFd>) -> io::Result<Self> {
         Self::create(group, tree::spare)
     }
 
-    /// Fork two, whose children can wait for each other at a gate.
+    /// Fork two spawners, whose children can wait for each other at a gate.
     pub fn twins(group: Option<RawFd>) -> io::Result<(Self, Self, SharedGate)> {
         let gate = SharedGate::new()?;
         Ok((Self::new(group)?, Self::create(group, tree::spare_twin)?, gate))
@@ -153,7 +155,8 @@ impl Spawner {
         let parent = unsafe { libc::getpid() };
         let start = Start { desk, stack: stacks[1].top(), parent };
         let mut pidfd: c_int = -1;
-        // No signal at its end, so that waiting for programs (`tree::sweep`) never finds the spawner (wait(2), __WCLONE).
+        // It sends no signal at its end, so that waiting for programs (`tree::sweep`) never finds the spawner
+        // (wait(2), __WCLONE).
         let flags = libc::CLONE_FILES | libc::CLONE_PIDFD;
         let argument = ptr::from_ref(&start).cast_mut().cast();
         let begun = group.and_then(|group| begin_in(group, flags, argument, &mut pidfd).ok());
@@ -170,7 +173,8 @@ impl Spawner {
         Ok(Self { arena, desk, desk_size, base: None, pid, pidfd, number: 0, lost: false })
     }
 
-    /// The process that starts programs: what is counted of it and inherited is counted of them.
+    /// Return the process that starts programs: events that are counted for it and inherited are counted for
+    /// them.
     pub fn pid(&self) -> libc::pid_t {
         self.pid
     }
@@ -180,7 +184,8 @@ impl Spawner {
         self.start_on(request, Side::NONE)
     }
 
-    /// Start a child on a side. With a gate the end of the child must be taken (`ended_ns`) before the next one is started.
+    /// Start a child on a side. With a gate, `ended_ns` must be called for the child before the next one is
+    /// started.
     pub fn start_on(&mut self, request: &SpawnRequest, side: Side) -> Result<Child, SpawnError> {
         if self.lost {
             return Err(SpawnError::Lost);
@@ -211,7 +216,7 @@ impl Spawner {
         Ok(Child { pid, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) }, asked_ns })
     }
 
-    /// Wait for the reply; a spawner that is gone, or was stopped by somebody, gives none.
+    /// Wait for the reply; a spawner that is gone, or was stopped by somebody, never replies.
     fn wait(&mut self, reply: &AtomicU32, number: u32) -> Result<(), SpawnError> {
         let given_up_ns = now_ns() + PATIENCE_NS;
         loop {
@@ -231,8 +236,8 @@ impl Spawner {
         }
     }
 
-    /// When the spawner, on the CPU of its child, saw the end of a child with a gate, CLOCK_MONOTONIC_RAW, ns. The child
-    /// has ended.
+    /// Return when the spawner, on the CPU of its child, noticed the end of a child with a gate,
+    /// CLOCK_MONOTONIC_RAW, ns. The child must have ended.
     pub fn ended_ns(&mut self) -> Result<i64, SpawnError> {
         // SAFETY: the desk is mapped as long as self lives; these are atomics.
         let (watched, ended_ns) = unsafe {
@@ -243,7 +248,8 @@ impl Spawner {
         Ok(ended_ns.load(Ordering::Acquire))
     }
 
-    /// When the child became the program, CLOCK_MONOTONIC_RAW just before execve, ns; None: it has not, yet or at all.
+    /// Return when the child became the program, CLOCK_MONOTONIC_RAW just before execve, ns; None if it has
+    /// not, yet or at all.
     pub fn begun_ns(&self) -> Option<i64> {
         Some(self.report().begun_ns.load(Ordering::Acquire)).filter(|at| *at != 0)
     }
@@ -254,7 +260,8 @@ impl Spawner {
         self.report().early()
     }
 
-    /// The same for a child that has ended, or why it never became the program. `settings`: those that it was to get.
+    /// Return the same for a child that has ended, or the reason why it never became the program. `settings`
+    /// are those that it should have applied.
     pub fn begun(&self, settings: &Preparation) -> Result<Option<i64>, SpawnError> {
         let Some((stage, error)) = self.report().failure() else { return Ok(self.begun_ns()) };
         Err(match stage {
@@ -265,7 +272,7 @@ impl Spawner {
         })
     }
 
-    /// Whether the child never became the program: a setting or a file was refused.
+    /// Return whether the child never became the program: a setting or a file was refused.
     pub fn has_failed(&self) -> bool {
         self.report().failure().is_some()
     }
@@ -275,7 +282,8 @@ impl Spawner {
         unsafe { &(*self.desk.as_ptr()).report }
     }
 
-    /// Everything that the child needs, in shared memory, and how it is cloned; None when there is not so much room.
+    /// Lay out everything that the child needs in shared memory; return it and the flags of its clone, None
+    /// when there is not enough room.
     fn lay_out(&mut self, request: &SpawnRequest) -> Option<(Begin, c_int)> {
         self.arena.cut(self.base.as_ref().map_or(self.desk_size, |base| base.used));
         if let Executable::Program { environment, .. } = request.executable {
@@ -287,7 +295,7 @@ impl Spawner {
         let image = match request.executable {
             Executable::Kernel(kernel, iterations) => Image::Kernel(kernel, iterations),
             Executable::Program { path, arguments, environment, padding, run } => {
-                // No padding, no variable.
+                // Without padding there is no variable for it.
                 let padding = if padding == 0 { None } else { Some(program::padding(arena, padding)?) };
                 let number = run.map(program::numbered);
                 let names = environment.base.keys().zip(base.iter().flat_map(|base| &base.pointers));
@@ -318,12 +326,12 @@ impl Spawner {
             cpu: -1,
             gate: ptr::null(),
         };
-        // A kernel runs on in this memory, which it would make larger.
+        // A kernel stays in this memory, and would make it larger.
         let small = matches!(image, Image::Exec { .. }) && request.user.is_none() && arena.used() <= SMALL;
         Some((begin, if small { libc::CLONE_VM } else { 0 }))
     }
 
-    /// Have the environment that programs share laid out, and room after it.
+    /// Lay out the environment that programs share, unless it is there, and make room after it.
     fn lay_out_base(&mut self, entries: &Rc<Entries>) -> Option<()> {
         if self.base.as_ref().is_none_or(|base| !Rc::ptr_eq(&base.entries, entries)) {
             self.base = None;
@@ -362,7 +370,7 @@ mod tests {
 
     #[test]
     fn where_it_may_not_begin_in_a_group_it_begins_where_this_process_is() {
-        // As with kernels before 5.7, or a group that has gone.
+        // The same happens with kernels before 5.7, or with a group that has gone.
         let directory = File::open("/").unwrap();
         let spawner = Spawner::new(Some(directory.as_raw_fd())).unwrap();
         let group = |pid: libc::pid_t| std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();

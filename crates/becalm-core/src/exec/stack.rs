@@ -1,4 +1,4 @@
-//! Stacks for what is cloned without exec: of the spawner, and of a child until it becomes the program.
+//! Stacks for processes that are cloned without exec: the spawner, and a child until it becomes the program.
 
 use std::ffi::c_void;
 use std::io;
@@ -8,11 +8,11 @@ use super::checked;
 
 const SIZE: usize = 256 << 10;
 
-/// A stack, with a page below it that nobody may touch.
+/// A stack, with an inaccessible page below it.
 pub struct Stack(NonNull<c_void>);
 
 impl Stack {
-    /// Map one.
+    /// Map a stack.
     pub fn new() -> io::Result<Self> {
         let (protection, kind) =
             (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -26,7 +26,7 @@ impl Stack {
         Ok(Self(stack))
     }
 
-    /// Where it begins: it grows downwards.
+    /// Return where the stack begins: it grows downwards.
     pub fn top(&self) -> *mut c_void {
         // SAFETY: the end of the mapping.
         unsafe { self.0.as_ptr().byte_add(SIZE) }

@@ -1,4 +1,4 @@
-//! A program's output through a pipe: drained while it runs, the useful part kept in bounded memory.
+//! A program's output through a pipe: drained while it runs, with the useful part stored in bounded memory.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -6,30 +6,30 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use super::checked;
 
-/// The part of the output that is kept.
+/// The part of the output that is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keep {
-    /// The first bytes, at most so many.
+    /// The first bytes, up to this number.
     First(usize),
-    /// The last bytes, at most so many.
+    /// The last bytes, up to this number.
     Last(usize),
-    /// The first and the last bytes, at most so many of each.
+    /// The first and the last bytes, up to this number each.
     Ends(usize),
-    /// Everything since it was last taken: somebody forwards it at once.
+    /// Everything since the last `take`: it is forwarded at once.
     All,
 }
 
-/// A pipe whose write end a child gets, again and again, and what was kept of what came through.
+/// A pipe whose write end each child gets in turn, and the stored part of what came through.
 pub struct Stream {
     reader: File,
     writer: OwnedFd,
     pub keep: Keep,
-    /// Nothing is read for now: the writer waits when the pipe is full.
+    /// Whether nothing is read for now: the writer waits when the pipe is full.
     pub paused: bool,
     kept: Vec<u8>,
     /// The last bytes of `Keep::Ends`.
     end: Vec<u8>,
-    /// Bytes that came since it was last taken, also those that were not kept.
+    /// The number of bytes that came since the last `take`, including those that were not stored.
     came: u64,
     chunk: Vec<u8>,
 }
@@ -37,7 +37,7 @@ pub struct Stream {
 const CHUNK: usize = 64 * 1024;
 
 impl Stream {
-    /// A new pipe; both ends close on exec, the read end does not block.
+    /// Create a pipe; both ends close on exec, the read end does not block.
     pub fn new(keep: Keep) -> io::Result<Self> {
         let mut ends = [0; 2];
         // SAFETY: room for two descriptors, which are ours afterwards.
@@ -58,17 +58,17 @@ impl Stream {
         })
     }
 
-    /// The descriptor that a child gets.
+    /// Return the descriptor for the child.
     pub fn write_end(&self) -> RawFd {
         self.writer.as_raw_fd()
     }
 
-    /// The descriptor to poll.
+    /// Return the descriptor to poll.
     pub fn read_end(&self) -> RawFd {
         self.reader.as_raw_fd()
     }
 
-    /// Read what is there, at most one pipe full, so that a fast writer cannot keep us here.
+    /// Read what is there, at most one pipe full, so that a fast writer cannot hold us here.
     pub fn drain(&mut self) {
         if let Ok(length) = self.reader.read(&mut self.chunk) {
             let chunk = std::mem::take(&mut self.chunk);
@@ -77,7 +77,7 @@ impl Stream {
         }
     }
 
-    /// Read all that is in the pipe now, and no more, whoever still writes.
+    /// Read all that is in the pipe now, and no more, even if somebody still writes.
     pub fn drain_all(&mut self) {
         // SAFETY: asks for a number.
         let size = unsafe { libc::fcntl(self.reader.as_raw_fd(), libc::F_GETPIPE_SZ) };
@@ -103,7 +103,7 @@ impl Stream {
         }
     }
 
-    /// Leave out what is more than is to be kept of the end.
+    /// Discard the excess before the stored end.
     fn cut(&mut self) {
         match self.keep {
             Keep::Last(most) => drop(self.kept.drain(..self.kept.len().saturating_sub(most))),
@@ -112,13 +112,13 @@ impl Stream {
         }
     }
 
-    /// Return what was kept, as text; nothing is kept afterwards.
+    /// Remove what was stored, and return it as text.
     pub fn take(&mut self) -> String {
         self.take_ends().0
     }
 
-    /// Return what was kept and how many bytes came, of which those in between may be lost: the beginning, and the end
-    /// where something is lost. Nothing is kept afterwards.
+    /// Remove what was stored, and return the beginning, the end if something between them is lost, and the
+    /// number of bytes that came.
     pub fn take_ends(&mut self) -> (String, String, u64) {
         self.cut();
         let came = std::mem::take(&mut self.came);
@@ -133,7 +133,8 @@ impl Stream {
         (text(&mut self.kept), text(&mut self.end), came)
     }
 
-    /// Return what was kept, as text, but for a character of which only the first bytes have come; they stay.
+    /// Remove what was stored, and return it as text, except a last character of which only the first bytes
+    /// have come.
     pub fn take_whole(&mut self) -> String {
         let rest = self.kept.split_off(whole_characters(&self.kept));
         let text = self.take();
@@ -142,22 +143,23 @@ impl Stream {
         text
     }
 
-    /// Whether nothing was kept.
+    /// Return whether nothing is stored.
     pub fn is_empty(&self) -> bool {
         self.kept.is_empty()
     }
 }
 
-/// Add bytes to the last ones, of which so many are kept.
+/// Append bytes, and store only the last `most`.
 fn last_of(kept: &mut Vec<u8>, chunk: &[u8], most: usize) {
     kept.extend_from_slice(chunk);
-    // Not with every chunk: moving the rest would cost as much as reading it many times over.
+    // Not with every chunk: moving the rest would cost as much as reading it many times.
     if kept.len() > most.saturating_mul(2) {
         kept.drain(..kept.len() - most);
     }
 }
 
-/// Length of the text without a UTF-8 character that is cut off at its end. A character has at most four bytes.
+/// Return the length of a text without a UTF-8 character that is cut off at its end. A character has at most
+/// four bytes.
 fn whole_characters(bytes: &[u8]) -> usize {
     let tail = bytes.len().saturating_sub(3);
     let begins = |byte: &u8| byte & 0xC0 != 0x80;

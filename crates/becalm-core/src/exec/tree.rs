@@ -1,7 +1,7 @@
-//! End a program with all its descendants, also those that left its process group or session.
+//! The end of a program with all its descendants, also those that left its process group or session.
 //!
-//! The agent is a subreaper (`adopt_orphans`): a descendant whose parent dies becomes the agent's own child. So
-//! killing what is found, and looking again until nobody is left, misses no one.
+//! The agent is a subreaper (`adopt_orphans`): a descendant whose parent ends becomes the agent's own child.
+//! So killing the descendants that are found, and looking again until none is left, misses none.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// The time to wait for killed processes to end; one that sits in a disk wait cannot be hurried.
+/// The time to wait for killed processes to end; one in a disk wait cannot be hurried.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Become the parent of orphaned descendants (prctl(2), PR_SET_CHILD_SUBREAPER).
@@ -18,57 +18,57 @@ pub fn adopt_orphans() -> io::Result<()> {
     super::checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }).map(drop)
 }
 
-/// A child that is none of what is started: the spawner.
+/// A child that is not part of any program: the spawner.
 static SPARED: AtomicI32 = AtomicI32::new(0);
 
 /// The spawner of the other program of a pair.
 static TWIN: AtomicI32 = AtomicI32::new(0);
 
-/// Another one: known load that is made next to programs.
+/// The process that generates known load next to programs.
 static LOAD: AtomicI32 = AtomicI32::new(0);
 
-/// And what keeps the neighbours of a program running.
+/// The process that keeps the neighbours of a program running.
 static KEEPER: AtomicI32 = AtomicI32::new(0);
 
-/// Leave this child of ours alone when all others are ended.
+/// Leave this child alone when all others are ended.
 pub fn spare(pid: libc::pid_t) {
     SPARED.store(pid, Ordering::Relaxed);
 }
 
-/// The same for the spawner of the other program of a pair.
+/// Leave the spawner of the other program of a pair alone, too.
 pub fn spare_twin(pid: libc::pid_t) {
     TWIN.store(pid, Ordering::Relaxed);
 }
 
-/// The same for load that is made next to them; 0: for none.
+/// Leave the process that generates load alone, too; 0: there is none.
 pub fn spare_load(pid: libc::pid_t) {
     LOAD.store(pid, Ordering::Relaxed);
 }
 
-/// The same for what keeps a program's neighbours running; 0: for none.
+/// Leave the process that keeps a program's neighbours running alone, too; 0: there is none.
 pub fn spare_keeper(pid: libc::pid_t) {
     KEEPER.store(pid, Ordering::Relaxed);
 }
 
-/// Whether it is none of what is started.
+/// Return whether a process is one of those that are left alone.
 pub(crate) fn is_spared(pid: libc::pid_t) -> bool {
     [&SPARED, &TWIN, &LOAD, &KEEPER].iter().any(|spared| spared.load(Ordering::Relaxed) == pid)
 }
 
-/// The processes of becalm itself here: this one, and its spawners.
+/// Return becalm's own processes here: this one, and its spawners.
 pub fn own() -> [u32; 3] {
     let own = std::process::id();
-    // Without a spawner: this process again.
+    // Without a spawner this process is named again.
     let spawner =
         |spared: &AtomicI32| u32::try_from(spared.load(Ordering::Relaxed)).ok().filter(|pid| *pid > 0);
     [own, spawner(&SPARED).unwrap_or(own), spawner(&TWIN).unwrap_or(own)]
 }
 
-/// Kill a child, its process group and all its descendants. Returns when the signals are sent.
+/// Kill a child, its process group and all its descendants. Return when the signals are sent.
 pub fn kill_tree(pid: libc::pid_t) {
     let mut found = vec![pid];
     gather(pid, &mut found);
-    // Stopped first, so that nobody forks while the others are killed.
+    // They are stopped first, so that none forks while the others are killed.
     for signal in [libc::SIGSTOP, libc::SIGKILL] {
         // SAFETY: no pointers. A process that has gone is no error.
         unsafe { libc::kill(-pid, signal) };
@@ -88,7 +88,7 @@ pub struct Swept {
     pub remaining: Vec<libc::pid_t>,
 }
 
-/// Return the number of descendants of this process that a run with this number has left.
+/// Return how many descendants of this process the run with this number has left.
 pub fn left(run: u64) -> u32 {
     if !reap_finished() {
         return 0;
@@ -104,7 +104,8 @@ pub fn left(run: u64) -> u32 {
     alive.iter().filter(is_of_run).count() as u32
 }
 
-/// Kill all children of this process and their descendants, and reap them. One system call when there are none.
+/// Kill all children of this process and their descendants, and reap them. Makes one system call when there
+/// are none.
 pub fn sweep() -> Swept {
     let mut seen: Vec<libc::pid_t> = Vec::new();
     let started = Instant::now();
@@ -129,7 +130,7 @@ pub fn sweep() -> Swept {
     Swept { killed: seen.len() as u32, remaining: Vec::new() }
 }
 
-/// Reap all children that have ended; whether any others are left.
+/// Reap all children that have ended; return whether any others are left.
 fn reap_finished() -> bool {
     loop {
         // SAFETY: the status is not asked for.

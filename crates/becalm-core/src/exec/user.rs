@@ -1,12 +1,13 @@
-//! The user that a workload runs as: never with more rights than the person who asked.
+//! The user that a workload runs as: never with more rights than the user who asked for it.
 //!
-//! The agent is linked statically, so it cannot load the C library's name services; it asks the system's own `getent`
-//! and `id`, and reads `/etc/passwd` and `/etc/group` where they are missing (as in a minimal guest).
+//! The agent is linked statically, so it cannot load the C library's name services; it calls the system's own
+//! `getent` and `id`, and reads `/etc/passwd` and `/etc/group` where they are missing (as in a minimal
+//! guest).
 
 use std::fs;
 use std::process::{Command, Stdio};
 
-/// A user with the groups a login would have.
+/// A user with the groups that a login would have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct User {
     pub uid: u32,
@@ -17,7 +18,7 @@ pub struct User {
     pub shell: String,
 }
 
-/// Why there is no such user.
+/// The reason why there is no such user.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UserError {
     #[error("There is no user {0:?} on this machine.")]
@@ -33,17 +34,18 @@ pub enum UserError {
     Rights { name: String, error: String },
 }
 
-/// Variables in which programs that make a user root say who that was: sudo(8), pkexec(1).
+/// The variables in which programs that make a user root name that user: sudo(8), pkexec(1).
 const CALLERS: [&str; 2] = ["SUDO_UID", "PKEXEC_UID"];
 
-/// Return the user number of whoever had sudo or pkexec start this process; None for root itself.
+/// Return the number of the user who had sudo or pkexec start this process; None for root itself.
 pub fn caller() -> Option<String> {
     // SAFETY: cannot fail.
     let root = unsafe { libc::geteuid() } == 0;
     CALLERS.iter().filter(|_| root).find_map(|name| std::env::var(name).ok()).filter(|uid| uid != "0")
 }
 
-/// The user to run workloads as: `asked` (--user), else the one who called sudo, else None for the agent's own.
+/// Return the user to run workloads as: `asked` (--user), else the one who called sudo, else None for the
+/// agent's own.
 pub fn choose(asked: Option<&str>) -> Result<Option<User>, UserError> {
     let find = |name: &str| lookup(name).ok_or_else(|| UserError::Unknown(name.to_owned()));
     let caller = caller().as_deref().map(find).transpose()?;
@@ -59,21 +61,21 @@ pub fn choose(asked: Option<&str>) -> Result<Option<User>, UserError> {
     }
 }
 
-/// Have this process be a user from now on, for good.
+/// Make this process one of a user, for good.
 pub fn become_user(user: &User) -> Result<(), UserError> {
     // SAFETY: a live list of the given length; the rest are numbers. The C library sets them of all threads.
     let done = unsafe {
         libc::setgroups(user.groups.len(), user.groups.as_ptr()) == 0
             && libc::setresgid(user.gid, user.gid, user.gid) == 0
             && libc::setresuid(user.uid, user.uid, user.uid) == 0
-            // Its own files of /proc would belong to root otherwise (prctl(2), PR_SET_DUMPABLE).
+            // Otherwise its own files of /proc would belong to root (prctl(2), PR_SET_DUMPABLE).
             && libc::prctl(libc::PR_SET_DUMPABLE, 1, 0, 0, 0) == 0
     };
     let error = || std::io::Error::last_os_error().to_string();
     done.then_some(()).ok_or_else(|| UserError::Rights { name: user.name.clone(), error: error() })
 }
 
-/// A user by name or number.
+/// Find a user by name or number.
 pub fn lookup(name: &str) -> Option<User> {
     let line = ask("/usr/bin/getent", &["passwd", "--", name])
         .or_else(|| fs::read_to_string("/etc/passwd").ok().and_then(|text| find_line(&text, name)))?;
@@ -99,7 +101,7 @@ fn find_line(passwd: &str, name: &str) -> Option<String> {
     passwd.lines().find(matches).map(str::to_owned)
 }
 
-/// One line of passwd(5): name:password:UID:GID:comment:directory:shell.
+/// Parse one line of passwd(5): name:password:UID:GID:comment:directory:shell.
 fn parse(line: &str) -> Option<User> {
     let fields: Vec<&str> = line.split(':').collect();
     let [name, _, uid, gid, _, home, shell] = fields[..] else { return None };
@@ -113,7 +115,7 @@ fn parse(line: &str) -> Option<User> {
     })
 }
 
-/// Groups of a user from group(5): name:password:GID:members.
+/// Return the groups of a user from group(5): name:password:GID:members.
 fn groups_of(user: &User, group: &str) -> Vec<libc::gid_t> {
     let mut groups = vec![user.gid];
     for line in group.lines() {
@@ -128,7 +130,8 @@ fn groups_of(user: &User, group: &str) -> Vec<libc::gid_t> {
 }
 
 impl User {
-    /// Whether this user may do what `bits` says (4 read, 2 write, 1 execute) by a file's mode, owner and group.
+    /// Return whether this user may do what `bits` means (4 read, 2 write, 1 execute), by a file's mode,
+    /// owner and group.
     pub fn allowed(&self, mode: u32, uid: u32, gid: u32, bits: u32) -> bool {
         if self.uid == 0 {
             return bits & 1 == 0 || mode & 0o111 != 0;

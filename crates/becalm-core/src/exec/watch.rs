@@ -1,4 +1,4 @@
-//! Wait for a child, its time limit, its output, and whoever else wants attention, in one poll.
+//! Waiting for a child, its time limit, its output and further descriptors, in one poll.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -11,21 +11,21 @@ use super::poll::{poll, reading, NOTHING, OTHERS};
 use super::spawner::Child;
 use super::stream::Stream;
 
-/// Why `watch` came back.
+/// The reason why `watch` returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Woken {
     /// The child has ended.
     Ended(End),
     /// The time limit is over.
     Deadline,
-    /// Something else that was waited for has come.
+    /// One of the other descriptors is ready.
     Other,
-    /// There is output that somebody forwards at once.
+    /// There is output that is forwarded at once.
     Output,
 }
 
-/// Wait until the child ends, `deadline_ns` (CLOCK_MONOTONIC_RAW) is over, or one of `others` has come.
-/// Output is drained meanwhile; `forward` says whether to come back for it.
+/// Wait until the child ends, `deadline_ns` (CLOCK_MONOTONIC_RAW) is over, or one of `others` is ready.
+/// Output is drained meanwhile; `forward`: return for it.
 pub fn watch(
     child: &Child,
     deadline_ns: Option<i64>,
@@ -68,7 +68,8 @@ pub fn watch(
         if polls[3..].iter().any(|poll| poll.revents != 0) {
             return Ok(Woken::Other);
         }
-        // By the clock, not by a poll that found nothing: with a program that never stops writing there is none.
+        // The clock decides and not a poll that found nothing: if a program never stops writing there is no
+        // such poll.
         if deadline_ns.is_some_and(|deadline| end_ns >= deadline) {
             return Ok(Woken::Deadline);
         }
@@ -78,8 +79,8 @@ pub fn watch(
     }
 }
 
-/// Whether nothing but the child's end can have woken this process: for anything else it may have been woken before, and the
-/// child have gone on while it waited for its turn.
+/// Return whether only the child's end can have woken this process: anything else may have woken it earlier,
+/// and the child may have gone on while this process waited for its turn.
 fn alone(others: &[pollfd], deadline_ns: Option<i64>, at_ns: i64) -> bool {
     others.iter().all(|poll| poll.revents == 0) && deadline_ns.is_none_or(|deadline| at_ns < deadline)
 }
@@ -97,7 +98,7 @@ mod tests {
 
     thread_local!(static INPUT: RefCell<Option<ChildStdin>> = const { RefCell::new(None) });
 
-    /// Let the child go on, once the account was read for the first time.
+    /// Let the child go on, after the account was read for the first time.
     fn go_on() -> i64 {
         if let Some(mut input) = INPUT.take() {
             input.write_all(b"go\n").unwrap();
@@ -120,7 +121,8 @@ mod tests {
         fs::write(&path, "5 0 1\n").unwrap();
         let late = Lateness::of(File::open(&path).unwrap(), go_on);
         let asked_ns = now_ns();
-        // It writes the account of who waits for it, after that was read at the beginning.
+        // The child writes the account of the process that waits for it, after that was read at the
+        // beginning.
         let script = format!("read go; echo 5 {} 2 > {}", 100 * MS, path.display());
         let mut process = Command::new("sh").args(["-c", &script]).stdin(Stdio::piped()).spawn().unwrap();
         INPUT.set(process.stdin.take());

@@ -1,7 +1,7 @@
-//! Wait for two children that run at the same time, their output, and whoever else wants attention, in one poll.
+//! Waiting for two children that run at the same time, their output and further descriptors, in one poll.
 //!
-//! When they ended is what their spawners say, which wait for them on their CPUs (`Spawner::ended_ns`): this process is
-//! woken up elsewhere, and may be busy with one end when the other comes.
+//! The times of their ends come from their spawners, which wait for them on their CPUs (`Spawner::ended_ns`):
+//! this process is woken elsewhere, and may be busy with one end when the other comes.
 
 use std::io;
 use std::os::fd::AsRawFd;
@@ -26,7 +26,7 @@ pub enum PairWoken {
     Output,
 }
 
-/// Wait until one of the children ends that are given, `deadline_ns` (CLOCK_MONOTONIC_RAW) is over, or one of `others` is
+/// Wait until one of these children ends, `deadline_ns` (CLOCK_MONOTONIC_RAW) is over, or one of `others` is
 /// ready. Output is drained meanwhile; `forward`: return for it.
 pub fn watch_pair(
     children: [Option<&Child>; 2],

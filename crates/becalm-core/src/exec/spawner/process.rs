@@ -1,4 +1,4 @@
-//! The process that clones programs: what it shares with the agent, and its whole life.
+//! The process that clones programs: the memory that it shares with the agent, and its code.
 
 use std::ffi::{c_int, c_void};
 use std::io;
@@ -13,7 +13,7 @@ use super::super::poll::{poll, reading};
 use super::super::prepare::stay_on;
 use super::super::{checked, now_ns};
 
-/// include/uapi/linux/sched.h; what libc calls so has no room for it.
+/// The flag in include/uapi/linux/sched.h; the constant of libc has too small a type for it.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
 /// The memory that both processes see.
@@ -24,7 +24,7 @@ pub struct Desk {
     pub reply: AtomicU32,
     /// The number of the last request whose child was watched to its end: a futex, too.
     pub watched: AtomicU32,
-    /// When that end was seen, CLOCK_MONOTONIC_RAW, ns.
+    /// The time when that end was noticed, CLOCK_MONOTONIC_RAW, ns.
     pub ended_ns: AtomicI64,
     /// The child, or minus the error of creating it.
     pub pid: AtomicI32,
@@ -65,7 +65,7 @@ pub fn begin_in(
     }
 }
 
-/// The spawner's whole life.
+/// Run the spawner from its start to its end.
 pub extern "C" fn serve(argument: *mut c_void) -> c_int {
     // SAFETY: `Spawner::new` passes a pointer to a Start, of which this process has a copy.
     let Start { desk, stack, parent } = unsafe { ptr::read(argument.cast_const().cast::<Start>()) };
@@ -109,7 +109,8 @@ pub extern "C" fn serve(argument: *mut c_void) -> c_int {
             (*desk).reply.store(last, Ordering::Release);
             wake(&(*desk).reply);
             if watches {
-                // On this CPU, so that nobody need be woken up elsewhere. It fails only for lack of memory.
+                // On this CPU, so that no process elsewhere need be woken. This fails only for lack of
+                // memory.
                 drop(poll(&mut [reading(pidfd)], None));
                 (*desk).ended_ns.store(now_ns(), Ordering::Relaxed);
                 (*desk).watched.store(last, Ordering::Release);
@@ -129,7 +130,7 @@ fn affinity() -> libc::cpu_set_t {
     }
 }
 
-/// Run on one CPU from now on; -1: at home. A child that may not run there reports it.
+/// Move to one CPU; -1: to all CPUs of `home`. A child that may not run there reports it.
 fn move_to(cpu: c_int, home: &libc::cpu_set_t) {
     if cpu >= 0 {
         stay_on(cpu);
@@ -139,7 +140,7 @@ fn move_to(cpu: c_int, home: &libc::cpu_set_t) {
     }
 }
 
-/// The child's whole life before the program. Runs on its own stack, perhaps in the spawner's memory.
+/// Run the child until it becomes the program. This is on its own stack, perhaps in the spawner's memory.
 extern "C" fn enter(desk: *mut c_void) -> c_int {
     // SAFETY: `serve` passes the desk, which both have; what it is told to do is not changed while it lives.
     let (begin, report) = unsafe {
