@@ -1,7 +1,8 @@
-//! Control groups that agents made for their programs (`group`) and left because they were killed.
+//! Control groups that agents created for their programs (`group`) and left behind because they were killed.
 //!
-//! A group is named by its maker's number. Numbers are used again, and in a container they are others than here, so a
-//! group is abandoned only when no process of that number is older than it, here or among those of the group above.
+//! The name of a group contains the number of the process that created it. Numbers are reused, and in a
+//! container they differ from those here, so a group is abandoned only when no process of that number is
+//! older than it, here or among those of the group above.
 
 use std::fs;
 use std::io;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use super::membership::mount_points;
 use super::pid_stat::PidStat;
 
-/// Before the maker's number.
+/// The beginning of a group's name, before the number of its creator.
 pub const NAME: &str = "becalm-";
 
 /// The number of tries to remove a group, and the time between them, ms: killed processes take a moment to leave it, up
@@ -21,20 +22,20 @@ pub const NAME: &str = "becalm-";
 const TRIES: u32 = 500;
 const PAUSE_MS: u64 = 2;
 
-/// Groups in groups that are looked at: more than any system nests them.
+/// The depth of nested groups to which they are searched: more than any system nests them.
 const DEEPEST: u32 = 32;
 
-/// A group whose maker is gone.
+/// A group whose creator has ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Abandoned {
     pub path: PathBuf,
-    /// Processes that are still in it.
+    /// The number of processes that are still in it.
     pub processes: usize,
-    /// Why it could not be removed, if that was tried.
+    /// The reason why it could not be removed, if that was tried.
     pub error: Option<String>,
 }
 
-/// All of the running machine.
+/// Find all abandoned groups of the running machine.
 pub fn find() -> Vec<Abandoned> {
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mut found = Vec::new();
@@ -54,7 +55,7 @@ pub fn remove() -> (Vec<Abandoned>, Vec<Abandoned>) {
     found.into_iter().partition(|each| each.error.is_none())
 }
 
-/// Remove those in one group. One that is in use cannot be removed.
+/// Remove the abandoned groups in one group. One that is in use cannot be removed.
 pub fn remove_in(above: &Path) {
     let mut found = Vec::new();
     find_below(above, 1, &mut found);
@@ -63,7 +64,7 @@ pub fn remove_in(above: &Path) {
     }
 }
 
-/// Remove a group; an error when it is still there after a while.
+/// Remove a group; an error if it still exists after a while.
 pub fn remove_one(path: &Path) -> io::Result<()> {
     for _ in 1..TRIES {
         match fs::remove_dir(path) {
@@ -89,13 +90,13 @@ fn find_below(above: &Path, depth: u32, found: &mut Vec<Abandoned>) {
     }
 }
 
-/// Whether the maker of a group is there.
+/// Return whether the creator of a group still runs.
 fn lives(pid: u32, group: &Path, above: &Path) -> bool {
     let made = fs::metadata(group).map_or(i64::MAX, |about| about.ctime());
     older(pid, made) || processes(above).iter().any(|other| number_inside(*other) == Some(pid))
 }
 
-/// Whether there is a process of this number that has not ended and began before this time (Unix, s).
+/// Return whether a process of this number has not ended and began before this time (Unix, s).
 fn older(pid: u32, made: i64) -> bool {
     let Some(stat) = fs::read(format!("/proc/{pid}/stat")).ok().and_then(|text| PidStat::parse(&text)) else {
         return false;
@@ -103,21 +104,21 @@ fn older(pid: u32, made: i64) -> bool {
     if ["Z", "X"].contains(&stat.state.as_str()) {
         return false;
     }
-    // What cannot be found out speaks for it.
+    // Anything that cannot be found out counts for the process.
     let began = stat.at(22).zip(boot_time()).map_or(0, |(ticks, boot)| boot + (ticks / TICKS) as i64);
     began <= made.saturating_add(1)
 }
 
-/// Ticks a second, as the kernel tells them to programs (USER_HZ).
+/// Ticks per second in the kernel's reports to programs (USER_HZ).
 const TICKS: u64 = 100;
 
-/// When the machine was started, Unix time, s (proc_stat(5), btime).
+/// Return when the machine was started, Unix time, s (proc_stat(5), btime).
 fn boot_time() -> Option<i64> {
     let text = fs::read_to_string("/proc/stat").ok()?;
     text.lines().find_map(|line| line.strip_prefix("btime "))?.trim().parse().ok()
 }
 
-/// The number that a process has in a PID namespace of its own (proc_pid_status(5), NSpid), if it is in one.
+/// Return the number of a process in its own PID namespace (proc_pid_status(5), NSpid), if it is in one.
 fn number_inside(pid: u32) -> Option<u32> {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let mut numbers = text.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_ascii_whitespace();
@@ -139,7 +140,7 @@ mod tests {
     fn a_group_is_abandoned_when_no_older_process_has_its_makers_number() {
         let root = std::env::temp_dir().join(format!("becalm-abandoned-{}", std::process::id()));
         let own = format!("becalm-{}", std::process::id());
-        // The largest number that the kernel gives is 2^22.
+        // The largest number that the kernel uses is 2^22.
         for name in ["a/becalm-4194305", "a/b/becalm-4194306", "becalm-load-7", "becalm-x", &own] {
             fs::create_dir_all(root.join(name)).unwrap();
         }
@@ -162,7 +163,7 @@ mod tests {
     fn a_process_that_began_after_the_group_was_made_has_not_made_it() {
         let mut sleeper = std::process::Command::new("sleep").arg("100").spawn().unwrap();
         let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_secs() as i64;
-        // Whoever is process 1 may have begun just now, too: in a namespace of its own.
+        // In a namespace of its own process 1 may have begun just now, too.
         assert!(older(sleeper.id(), i64::MAX) && !older(sleeper.id(), boot_time().unwrap() - 60));
         assert!(older(sleeper.id(), now + 3600) && !older(sleeper.id(), now - 3600));
         sleeper.kill().unwrap();

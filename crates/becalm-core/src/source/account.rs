@@ -1,17 +1,17 @@
-//! The totals of one running process since it began: the numbers of a reading.
+//! The totals of one running process since it began, as a reading finds them.
 
 use serde::Serialize;
 
 use super::delays::{Delays, NOT_CREDIBLE};
 
-/// The totals of a process since it began, as far as the kernel tells. None is unknown. Times of `*_ns` but `run_ns`
-/// and `wait_ns` are whole ticks.
+/// The totals of a process since it began, as far as the kernel reports them. None is unknown. Times other
+/// than `run_ns` and `wait_ns` are whole ticks.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Account {
     pub name: String,
     /// Letter of the kernel: R, S, D, T, Z, …
     pub state: String,
-    /// When it began, ticks since the boot: with its number its identity.
+    /// The time when it began, ticks since the boot: with its number its identity.
     pub started: u64,
     pub threads: u64,
     /// Threads that have ended since it was first read.
@@ -30,29 +30,30 @@ pub struct Account {
     pub minor_faults: Option<u64>,
     pub major_faults: Option<u64>,
     pub resident_bytes: Option<u64>,
-    /// From and to storage.
+    /// Bytes from and to storage.
     pub read_bytes: Option<u64>,
     pub written_bytes: Option<u64>,
-    /// By read(2), write(2) and the like, from wherever.
+    /// Bytes by read(2), write(2) and the like, from and to anywhere.
     pub read_calls: Option<u64>,
     pub write_calls: Option<u64>,
     pub read_characters: Option<u64>,
     pub written_characters: Option<u64>,
-    /// The rest of delay accounting, where the kernel was asked for the process as a whole.
+    /// The rest of delay accounting, if the kernel reported on the process as a whole.
     pub swapin_ns: Option<u64>,
     pub reclaim_ns: Option<u64>,
     pub thrashing_ns: Option<u64>,
     pub compact_ns: Option<u64>,
     pub copy_ns: Option<u64>,
-    /// Whether `run_ns` and the waits have every thread there ever was (taskstats), not only those that were seen.
+    /// Whether `run_ns` and the waits include every thread that ever existed (taskstats), not only those that
+    /// were seen.
     pub complete: bool,
-    /// The numbers that could not be read, in words.
+    /// The numbers that could not be read, with the reasons.
     pub missing: Vec<String>,
 }
 
 impl Account {
-    /// Take the kernel's own sums over the process, ended threads included. `delays`: waits other than for a CPU are
-    /// counted.
+    /// Use the kernel's own sums over the process, which include ended threads. `delays`: whether waits other
+    /// than for a CPU are counted.
     pub fn complete(&mut self, sums: &Delays, delays: bool) {
         let counted = |name: &str| sums.value(name).filter(|_| delays);
         (self.run_ns, self.wait_ns) = (sums.value("exec_ns"), sums.value("wait_ns"));
@@ -65,8 +66,9 @@ impl Account {
         self.complete = true;
     }
 
-    /// Leave a wait for devices out that is longer than all threads there were can have lived, and say so: see
-    /// `Delays::within`. `now_ns`: since the boot, suspension included; `tick_ns`: the unit of `started`.
+    /// Discard a wait for devices that is longer than the total life of all threads, and report that: see
+    /// `Delays::within`. `now_ns` is the time since the boot, suspension included; `tick_ns` is the unit of
+    /// `started`.
     pub fn doubt(&mut self, now_ns: u64, tick_ns: u64) {
         let life_ns = now_ns.saturating_sub(self.started.saturating_mul(tick_ns));
         let lives_ns = life_ns.saturating_add(tick_ns).saturating_mul(self.threads.max(1) + self.ended);

@@ -5,7 +5,8 @@ use std::mem;
 /// A set of CPUs.
 pub type Cpus = Vec<usize>;
 
-/// The CPUs that a process may use, also one that has ended and was not reaped; None when the kernel does not tell.
+/// Return the CPUs that a process may use, even if it has ended and was not reaped; None when the kernel does
+/// not report them.
 pub fn allowed(pid: libc::pid_t) -> Option<Cpus> {
     // SAFETY: an all-zero cpu_set_t is the empty set; the pointer is live, and the length is its own.
     let set = unsafe {

@@ -1,7 +1,7 @@
-//! Bytes of the kernel's small files: whole lines, words and numbers, without a copy.
+//! The bytes of the kernel's small files: whole lines, words and numbers, without a copy.
 
-/// The lines of a file that are ended by a newline. A last line without one was cut off, and a number at its end would
-/// be another number.
+/// Return the lines of a file that end with a newline. A last line without one was cut off, and a number at
+/// its end would be another number.
 pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -11,14 +11,15 @@ pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// Where a byte is first. memchr(3), since `/proc/interrupts` of a large machine has megabytes.
+/// Return the first place of a byte. This is memchr(3), since `/proc/interrupts` of a large machine has
+/// megabytes.
 fn find(text: &[u8], byte: u8) -> Option<usize> {
     // SAFETY: reads within the slice; a result is a pointer into it.
     let found = unsafe { libc::memchr(text.as_ptr().cast(), i32::from(byte), text.len()) };
     (!found.is_null()).then(|| found as usize - text.as_ptr() as usize)
 }
 
-/// Words between blanks.
+/// The words between blanks.
 pub struct Words<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Words<'a> {
@@ -40,7 +41,7 @@ impl<'a> Words<'a> {
         self.0.trim_ascii()
     }
 
-    /// The next word as a number; None when there is none or it is something else.
+    /// Return the next word as a number; None when there is none or it is something else.
     pub fn number(&mut self) -> Option<u64> {
         let start = self.0.iter().position(|byte| !blank(*byte))?;
         let text = &self.0[start..];
@@ -52,7 +53,7 @@ impl<'a> Words<'a> {
             value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
             length += 1;
         }
-        // In one pass what 19 digits hold, which is nearly all; the rest as any word.
+        // Words of up to 19 digits, nearly all, are parsed in one pass, the others like any word.
         if (1..=19).contains(&length) && text.get(length).is_none_or(|byte| blank(*byte)) {
             self.0 = &text[length..];
             return Some(value);
@@ -65,7 +66,7 @@ fn blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r')
 }
 
-/// A decimal number of digits alone that 64 bits hold.
+/// Parse a decimal number that consists of digits and fits into 64 bits.
 pub fn number(word: &[u8]) -> Option<u64> {
     if word.is_empty() {
         return None;
@@ -79,7 +80,7 @@ pub fn number(word: &[u8]) -> Option<u64> {
     })
 }
 
-/// A number with two decimals, as load averages and pressures have it, in hundredths.
+/// Parse a number with two decimals, such as load averages and pressures, in hundredths.
 pub fn hundredths(word: &[u8]) -> Option<u64> {
     let point = word.iter().position(|byte| *byte == b'.')?;
     let (whole, decimals) = (&word[..point], &word[point + 1..]);

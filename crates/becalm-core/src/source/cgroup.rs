@@ -1,5 +1,5 @@
-//! The use of the process's own control groups: version 2 (Documentation/admin-guide/cgroup-v2.rst) and 1
-//! (Documentation/admin-guide/cgroup-v1/).
+//! The resource use of the process's own control groups: version 2 (Documentation/admin-guide/cgroup-v2.rst)
+//! and 1 (Documentation/admin-guide/cgroup-v1/).
 
 use super::bytes::{lines, number, split_once, Words};
 use super::file::{Buffer, Kept, Place};
@@ -19,7 +19,7 @@ static IO: [Column; 6] = [
 /// The format of a file.
 #[derive(Clone, Copy)]
 enum How {
-    /// Lines "name number", of which these are counters.
+    /// Lines "name number"; the function returns the kind of each.
     Pairs(fn(&[u8]) -> Kind),
     /// One number.
     Single(Kind),
@@ -29,7 +29,7 @@ enum How {
     DevicesV1,
 }
 
-/// Files of version 2: name, what stands before the names of their numbers, how they are written.
+/// The files of version 2: name, prefix of the names of their numbers, and format.
 const UNIFIED: [(&str, &str, How); 6] = [
     ("cpu.stat", "v2.cpu.", How::Pairs(|_| Kind::Counter)),
     ("memory.stat", "v2.memory.", How::Pairs(memory)),
@@ -39,7 +39,7 @@ const UNIFIED: [(&str, &str, How); 6] = [
     ("io.stat", "v2.io.", How::Devices),
 ];
 
-/// Files of version 1, each with its controller first.
+/// The files of version 1, each with its controller first.
 const CONTROLLERS: [(&str, &str, &str, How); 7] = [
     ("cpu", "cpu.stat", "v1.cpu.", How::Pairs(|_| Kind::Counter)),
     ("cpuacct", "cpuacct.usage", "v1.cpuacct.usage_ns", How::Single(Kind::Counter)),
@@ -50,7 +50,7 @@ const CONTROLLERS: [(&str, &str, &str, How); 7] = [
     ("blkio", "blkio.throttle.io_service_bytes_recursive", "v1.blkio.bytes.", How::DevicesV1),
 ];
 
-/// Names of counters in memory.stat begin so; the others are amounts of memory.
+/// The beginnings of the names of counters in memory.stat; the others are amounts of memory.
 const EVENTS: [&[u8]; 7] = [b"pg", b"workingset_", b"thp_", b"zswp", b"swp", b"pswp", b"numa_"];
 
 struct OwnGroup {
@@ -59,7 +59,7 @@ struct OwnGroup {
     files: Vec<(Kept, &'static str, How)>,
 }
 
-/// Opens nothing yet.
+/// Create the source, without opening anything yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     Box::new(OwnGroup { place: place.clone(), membership: Membership::new(place), files: Vec::new() })
 }

@@ -1,16 +1,18 @@
-//! One quantity over the time of a run, in as many samples as fit: when they are all used, every second one is let go and
-//! the time between two doubles. So a run of any length has between half as many and as many samples as there is room for.
+//! One quantity over the time of a run, in a limited number of samples: when the room is full, every second
+//! sample is dropped and the time between two doubles. So a run of any length has between half the room and
+//! all of it in samples.
 
-/// Samples that are kept.
+/// The largest number of stored samples.
 pub const ROOM: usize = 256;
 
-/// Time between the first samples, ns.
+/// The time between the first samples, ns.
 const PERIOD_NS: i64 = 10_000_000;
 
-/// A sample waits for so many times what the one before it took: at most that share of one CPU is spent.
+/// The shortest wait before a sample, in multiples of the cost of the one before: sampling takes at most the
+/// inverse share of one CPU.
 const SHARE: i64 = 200;
 
-/// With fewer samples there is no mean.
+/// The smallest number of samples for which there is a mean.
 pub const FEWEST: u64 = 4;
 
 /// Samples over time. Times are ns since the run began.
@@ -19,12 +21,12 @@ pub struct Course {
     length: usize,
     period_ns: i64,
     due_ns: i64,
-    /// The area below all samples, those that were let go, too.
+    /// The area below all samples, including those that were dropped.
     area: f64,
     taken: u64,
     last: Option<(i64, u64)>,
     largest: u64,
-    /// CPU time that taking them took, ns.
+    /// The CPU time that taking the samples took, ns.
     pub spent_ns: i64,
 }
 
@@ -45,12 +47,12 @@ impl Default for Course {
 }
 
 impl Course {
-    /// When the next sample is to be taken.
+    /// Return when the next sample is due.
     pub fn due_ns(&self) -> i64 {
         self.due_ns
     }
 
-    /// Take a sample, which took `cost_ns` of CPU time; None: there was nothing to read.
+    /// Add a sample, which took `cost_ns` of CPU time; None: there was nothing to read.
     pub fn take(&mut self, at_ns: i64, value: Option<u64>, cost_ns: i64) {
         self.spent_ns += cost_ns;
         if let Some(value) = value {
@@ -77,29 +79,30 @@ impl Course {
         self.taken += 1;
     }
 
-    /// The samples that are kept.
+    /// Return the stored samples.
     pub fn samples(&self) -> &[(i64, u64)] {
         &self.kept[..self.length]
     }
 
-    /// The number of values taken.
+    /// Return the number of values taken.
     pub fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// The largest of all; 0 without any.
+    /// Return the largest value; 0 without any.
     pub fn largest(&self) -> u64 {
         self.largest
     }
 
-    /// The mean over time of all samples; None of too few.
+    /// Return the mean over time of all samples; None if there are too few.
     pub fn average(&self) -> Option<f64> {
         let (first, last) = (self.kept[..self.length].first()?.0, self.last?.0);
         (self.taken >= FEWEST && last > first).then(|| self.area / (last - first) as f64)
     }
 
-    /// The mean of the last quarter of a run over that of its second quarter: above 1 where a quantity grows. The first
-    /// quarter is left out, in which programs set up. None where one of the two has fewer than two samples.
+    /// Return the mean of the last quarter of a run over that of its second quarter: above 1 if a quantity
+    /// grows. The first quarter is left out, since programs set up in it. None if one of the two has fewer
+    /// than two samples.
     pub fn growth(&self, wall_ns: i64) -> Option<f64> {
         let mean = |from: i64, to: i64| {
             let inside = |sample: &&(i64, u64)| sample.0 * 4 >= from && sample.0 * 4 < to;
@@ -118,7 +121,7 @@ mod tests {
 
     const MS: i64 = 1_000_000;
 
-    /// A course of a value of time, sampled when it is due until a time.
+    /// Return a course of a value over time, sampled when due until a time.
     fn course(until_ns: i64, cost_ns: i64, value: impl Fn(i64) -> u64) -> Course {
         let mut course = Course::default();
         while course.due_ns() < until_ns {
@@ -157,7 +160,7 @@ mod tests {
 
     #[test]
     fn what_is_let_go_still_counts_in_the_mean_and_the_largest() {
-        // A peak of one sample in an hour: let go, and remembered.
+        // A peak of one sample in an hour is dropped, but still counts as the largest.
         let peak = course(3_600_000 * MS, 0, |at| if at == 30 * MS { 900 } else { 100 });
         assert_eq!(peak.largest(), 900);
         assert!(peak.samples().iter().all(|(_, value)| *value == 100));

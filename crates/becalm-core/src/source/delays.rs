@@ -2,7 +2,7 @@
 
 use crate::exec::account::RunQueue;
 
-/// Columns that are sums over tasks, in the order of `Delays`.
+/// The columns that are sums over tasks, in the order of `Delays`.
 pub const DELAYS: [&str; 9] = [
     "exec_ns",
     "wait_ns",
@@ -15,14 +15,15 @@ pub const DELAYS: [&str; 9] = [
     "irq_delay_ns",
 ];
 
-/// Why a wait for devices is unknown that the kernel has told: see `Delays::within`.
+/// The reason why a wait for devices that the kernel has reported counts as unknown: see `Delays::within`.
 pub const NOT_CREDIBLE: &str =
     "the kernel has counted a longer wait for devices than a program has lived, as it may since Linux 6.12: it is left out";
 
-/// Place of the wait for devices. What stands before it are the other parts of a task's time that exclude each other.
+/// The place of the wait for devices. The parts before it are the other parts of a task's time; all of these
+/// exclude each other.
 const BLOCK: usize = 2;
 
-/// By how much the clocks of one life may differ, ns: a tick of the slowest kernel.
+/// The largest difference between the clocks of one life, ns: a tick of the slowest kernel.
 const SLACK_NS: u64 = 10_000_000;
 
 /// CPU time, waiting on run queues, and waiting for other things, ns each, by `DELAYS`. None is unknown.
@@ -30,22 +31,22 @@ const SLACK_NS: u64 = 10_000_000;
 pub struct Delays(pub [Option<u64>; DELAYS.len()]);
 
 impl Delays {
-    /// Nothing done and nothing waited for: what sums begin with.
+    /// The start of sums: no time and no waits.
     pub const ZERO: Self = Self([Some(0); DELAYS.len()]);
 
-    /// CPU time and waiting alone.
+    /// Return CPU time and the wait for a CPU, without the rest.
     pub fn of_schedstat(exec_ns: Option<u64>, wait_ns: Option<u64>) -> Self {
         let mut made = Self::default();
         (made.0[0], made.0[1]) = (exec_ns, wait_ns);
         made
     }
 
-    /// By the column's name.
+    /// Return a value by the name of its column.
     pub fn value(&self, name: &str) -> Option<u64> {
         self.0[DELAYS.iter().position(|delay| *delay == name)?]
     }
 
-    /// Add another task's. What is unknown of one is unknown of the sum.
+    /// Add those of another task. A sum is unknown if one of its terms is.
     pub fn add(&mut self, other: &Self) {
         for (sum, value) in self.0.iter_mut().zip(other.0) {
             *sum = sum.zip(value).map(|(sum, value)| sum.saturating_add(value));
@@ -60,10 +61,10 @@ impl Delays {
         self
     }
 
-    /// Forget the wait for devices of a task where it is impossible, because the time that the task ran and waited
-    /// cannot exceed its life. Since Linux 6.12 a task may fall asleep while another one is current, and then that one
-    /// is told to wait (kernel/sched/sched.h, `__block_task`, calls `delayacct_blkio_start`, which acts on `current`):
-    /// what the sleeper waited is counted from a wait of before, or from the boot.
+    /// Discard a task's wait for devices if it is impossible, because the time that the task ran and waited
+    /// cannot exceed its life. Since Linux 6.12 a task may fall asleep while another one is current, and then
+    /// the wait is started for that one (kernel/sched/sched.h, `__block_task`, calls `delayacct_blkio_start`,
+    /// which acts on `current`): the wait of the sleeper is counted from an earlier wait, or from the boot.
     pub fn within(mut self, life_ns: u64) -> Self {
         let spent = self.0[..=BLOCK].iter().flatten().fold(0_u64, |sum, part| sum.saturating_add(*part));
         if spent > life_ns.saturating_add(life_ns / 50).saturating_add(SLACK_NS) {
@@ -72,7 +73,7 @@ impl Delays {
         self
     }
 
-    /// Without what it had run and waited on run queues before its time began.
+    /// Subtract what the task had run and waited on run queues before its time began.
     pub fn since(mut self, early: RunQueue) -> Self {
         for (part, early_ns) in self.0.iter_mut().zip([early.exec_ns, early.wait_ns]) {
             *part = part.map(|ns| ns.saturating_sub(u64::try_from(early_ns).unwrap_or(0)));
@@ -80,7 +81,7 @@ impl Delays {
         self
     }
 
-    /// Forget what only delay accounting counts, which was off.
+    /// Discard the values of delay accounting, which was off.
     pub fn without_accounting(mut self) -> Self {
         self.0[2..].fill(None);
         self
@@ -105,7 +106,7 @@ mod tests {
         assert_eq!(told(S / 2, S / 4, 18_000 * S).within(S).value("block_ns"), None);
         let mut unknown = whole;
         unknown.0[BLOCK] = None;
-        // Counted from a wait of before: less than the life by itself, but not next to what else it did.
+        // Counted from an earlier wait: less than the life by itself, but more together with the rest.
         assert_eq!(told(S / 2, S / 4, S / 2).within(S), unknown);
         let since = |exec_ns, wait_ns| whole.since(RunQueue { exec_ns, wait_ns });
         assert_eq!(since(1, S as i64 / 8), told(S / 2 - 1, S / 8, S / 4));

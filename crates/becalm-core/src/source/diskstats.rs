@@ -1,4 +1,4 @@
-//! `/proc/diskstats`: what block devices did (Documentation/admin-guide/iostats.rst).
+//! The file `/proc/diskstats`: the activity of block devices (Documentation/admin-guide/iostats.rst).
 
 use super::bytes::{lines, Words};
 use super::file::{Buffer, Kept, Place};
@@ -6,8 +6,8 @@ use super::interface::Source;
 use super::layout::{counter, counter32, state, Column, Columns, Record, UNKNOWN};
 use super::row_cache::RowCache;
 
-/// After major, minor and name: 11 numbers; 15 since Linux 4.18 (discards), 17 since 5.5 (flushes). Sectors are 512
-/// bytes on every device. Times are printed as 32 bits of milliseconds.
+/// The columns after major, minor and name: 11 numbers; 15 since Linux 4.18 (discards), 17 since 5.5
+/// (flushes). Sectors are 512 bytes on every device. Times are printed as 32 bits of milliseconds.
 static DISK: [Column; 19] = [
     counter("reads"),
     counter("reads_merged"),
@@ -32,7 +32,8 @@ static DISK: [Column; 19] = [
 
 const WHOLE: usize = 17;
 
-/// Fewer numbers are those of partitions before Linux 2.6.25, which mean other things.
+/// The smallest number of columns: shorter lines are those of partitions before Linux 2.6.25, which mean
+/// other things.
 const LEAST: usize = 11;
 
 struct DiskStats {
@@ -41,7 +42,7 @@ struct DiskStats {
     class: RowCache<[u64; 2]>,
 }
 
-/// Opens nothing yet.
+/// Create the source, without opening anything yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     let file = Kept::new(place, "proc/diskstats");
     Box::new(DiskStats { file, place: place.clone(), class: RowCache::default() })
@@ -75,8 +76,8 @@ impl Source for DiskStats {
     }
 }
 
-/// Whether it is a whole disk and no partition, and whether there is a device of its own behind it: loop, zram, device
-/// mapper and RAID devices pass on what others count again, or have no disk at all.
+/// Return whether it is a whole disk and not a partition, and whether it has a device of its own: loop, zram,
+/// device mapper and RAID devices pass on what other devices count again, or have no disk at all.
 fn classify(place: &Place, name: &str) -> [u64; 2] {
     let blocks = place.root().join("sys/block");
     if !blocks.is_dir() {

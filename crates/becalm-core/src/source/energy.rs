@@ -1,7 +1,8 @@
-//! Energy that the packages of the processor used, by the counters of RAPL (Documentation/power/powercap/powercap.rst).
+//! The energy that the packages of the processor used, by the counters of RAPL
+//! (Documentation/power/powercap/powercap.rst).
 //!
-//! They are of the whole machine: whatever else ran meanwhile is in them. The files are root's since Linux 5.10 (they
-//! told secrets: CVE-2020-8694). Each counts µJ up to a largest value and begins again.
+//! The counters include everything that runs on the machine. Since Linux 5.10 only root can read the files
+//! (they leaked secrets: CVE-2020-8694). Each counts µJ up to a largest value and begins again at zero.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,11 +16,11 @@ struct Zone {
     begun: Option<u64>,
 }
 
-/// All counters of one domain, which RAPL calls by its name: "package", "core", "dram".
+/// All counters of one domain of RAPL, by its name: "package", "core", "dram".
 pub struct Energy(Vec<Zone>);
 
 impl Energy {
-    /// Find them below a root. An error says why there are none, as the end of a sentence.
+    /// Find the counters below a root. An error is the reason why there are none, as the end of a sentence.
     pub fn open(root: &Path, domain: &str) -> Result<Self, String> {
         let directory = root.join(DIRECTORY);
         let entries = fs::read_dir(&directory).map_err(|error| match error.kind() {
@@ -28,7 +29,7 @@ impl Energy {
         })?;
         let mut zones = Vec::new();
         for zone in entries.flatten().map(|entry| entry.path()) {
-            // Others (intel-rapl-mmio) show the same packages again.
+            // Other drivers (intel-rapl-mmio) show the same packages again.
             let name = zone.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let read = |file: &str| fs::read_to_string(zone.join(file)).ok();
             let called = read("name").unwrap_or_default();
@@ -54,14 +55,14 @@ impl Energy {
         }
     }
 
-    /// A run is about to start.
+    /// Register the start of a run.
     pub fn begin(&mut self) {
         for zone in &mut self.0 {
             zone.begun = zone.read();
         }
     }
 
-    /// Joules since then; None where a counter could not be read.
+    /// Return the joules since the start of the run; None if a counter could not be read.
     pub fn since(&self) -> Option<f64> {
         let all: Option<Vec<u64>> =
             self.0.iter().map(|zone| moved(zone.begun?, zone.read()?, zone.range)).collect();
@@ -79,7 +80,7 @@ impl Zone {
     }
 }
 
-/// Return how far a counter has moved that begins again after `range`.
+/// Return the increase of a counter that begins again after `range`.
 fn moved(begun: u64, now: u64, range: u64) -> Option<u64> {
     match now >= begun {
         true => Some(now - begun),

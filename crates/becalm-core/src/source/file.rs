@@ -1,4 +1,4 @@
-//! Files that are read again and again: kept open, read from their beginning by pread(2) into one buffer.
+//! Files that are read repeatedly: kept open, and read from their beginning by pread(2) into one buffer.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -10,65 +10,66 @@ use crate::exec::now_ns;
 use crate::refusal::refusal;
 use crate::time::AnyClock;
 
-/// Why something could not be read, in words. Shared, so that saying it again allocates nothing.
+/// The reason why something could not be read. Shared, so that repeating it allocates nothing.
 pub type Reason = Arc<str>;
 
 /// The time for which a missing file is not looked for again, ns.
 const AGAIN_NS: i64 = 1_000_000_000;
 
-/// Longer files are refused. `/proc/interrupts` of 2,048 CPUs and 1,000 interrupts has 23 MB.
+/// The largest size of a file, bytes. `/proc/interrupts` of 2,048 CPUs and 1,000 interrupts has 23 MB.
 const LONGEST: usize = 256 << 20;
 
 /// The prefixes of the wanted values of a source.
 pub type Beginnings = fn(source: &str) -> Vec<&'static str>;
 
-/// Where files are: the running machine, or a directory that looks like it, as one process sees it.
+/// The place of files: the running machine, or a directory that looks like it, as one process sees it.
 #[derive(Debug, Clone)]
 pub struct Place {
     root: PathBuf,
-    /// The process whose accounts, mounts, network and control group are meant: "self" or a number.
+    /// The process whose accounts, mounts, network and control group are read: "self" or a number.
     pub process: String,
-    /// Read no more of a source than values whose names begin so: some have much that costs and that nobody uses.
+    /// The prefixes of the values to which sources are limited: some have many costly values that nobody
+    /// uses.
     pub brief: Option<Beginnings>,
-    /// The clock that times of reading are taken from.
+    /// The clock for the times of readings.
     pub clock: AnyClock,
 }
 
 impl Place {
-    /// The files below `root`, as this process sees them.
+    /// Use the files below `root`, as this process sees them.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned(), process: "self".to_owned(), brief: None, clock: AnyClock::System }
     }
 
-    /// The same of another process.
+    /// Use the files below `root`, as another process sees them.
     pub fn of_process(root: &Path, pid: u32) -> Self {
         Self { process: pid.to_string(), ..Self::new(root) }
     }
 
-    /// The same place, with no more of its sources than is wanted.
+    /// Limit the sources to the wanted values.
     pub fn brief(mut self, wanted: Beginnings) -> Self {
         self.brief = Some(wanted);
         self
     }
 
-    /// The same place, read on a clock.
+    /// Use a clock for readings.
     pub fn on(mut self, clock: &AnyClock) -> Self {
         self.clock = clock.clone();
         self
     }
 
-    /// The root of the files.
+    /// Return the root of the files.
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// A file of `/proc/PID` of the process that is meant.
+    /// Return a file of `/proc/PID` of the process.
     pub fn own(&self, name: &str) -> Kept {
         Kept::new(self, &format!("proc/{}/{name}", self.process))
     }
 }
 
-/// The buffer that all files are read into, one after the other. It grows to the longest.
+/// The buffer for all files, one after the other. It grows to the size of the longest.
 pub struct Buffer(Vec<u8>);
 
 impl Default for Buffer {
@@ -77,35 +78,37 @@ impl Default for Buffer {
     }
 }
 
-/// One file, open from its first successful read on.
+/// A file that stays open from its first successful read on.
 pub struct Kept {
     path: PathBuf,
     /// The path for messages, without the leading slash.
     name: String,
-    /// Files of a directory may be replaced by others of the same name: they are opened each time.
+    /// Whether it stays open. A file in a directory may be replaced by another of the same name: such a file
+    /// is opened each time.
     keep: bool,
     file: Option<File>,
     refused: Option<(i32, Reason)>,
-    /// When it was last looked for in vain, CLOCK_MONOTONIC_RAW in ns.
+    /// The last time when it was not found, CLOCK_MONOTONIC_RAW in ns.
     missed_ns: i64,
 }
 
 impl Kept {
-    /// A file, named without its leading slash. Nothing is opened yet.
+    /// Describe a file, named without its leading slash. Nothing is opened yet.
     pub fn new(place: &Place, name: &str) -> Self {
         let keep = place.root == Path::new("/");
         let path = place.root.join(name);
         Self { path, name: name.to_owned(), keep, file: None, refused: None, missed_ns: i64::MIN }
     }
 
-    /// Do not keep it open: there are too many of its kind for the limit on descriptors (RLIMIT_NOFILE, often 1,024).
+    /// Do not leave it open: there are too many of its kind for the limit on descriptors (RLIMIT_NOFILE,
+    /// often 1,024).
     pub fn opened_each_time(mut self) -> Self {
         self.keep = false;
         self
     }
 
-    /// All its bytes now. Looking for a file of the running machine that does not exist costs as much as reading one: it
-    /// is done once a second at most.
+    /// Read all its bytes now. Looking for a file of the running machine that does not exist costs as much as
+    /// reading one, so this is done once per second at most.
     pub fn read<'b>(&mut self, buffer: &'b mut Buffer) -> Result<&'b [u8], Reason> {
         if let (true, Some((libc::ENOENT, reason))) = (self.keep, &self.refused) {
             if now_ns().saturating_sub(self.missed_ns) < AGAIN_NS {
@@ -124,11 +127,11 @@ impl Kept {
         if let Some(file) = &self.file {
             match read_all(file, &mut buffer.0) {
                 Ok(length) => return Ok(length),
-                // What it belonged to has gone (a CPU offline: ENODEV), and may have come again.
+                // The device has gone (a CPU offline: ENODEV), and may have come back.
                 Err(_) => self.file = None,
             }
         }
-        // Not to hang on a FIFO that somebody put in place of a file.
+        // Opening must not hang on a FIFO that somebody put in place of a file.
         let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(&self.path)?;
         let length = read_all(&file, &mut buffer.0)?;
         if self.keep {
@@ -137,7 +140,7 @@ impl Kept {
         Ok(length)
     }
 
-    /// The words for an error, made once for as long as it is the same.
+    /// Return the text of an error, created once as long as it is the same.
     fn reason(&mut self, error: &io::Error) -> Reason {
         let code = error.raw_os_error().unwrap_or(0);
         self.missed_ns = now_ns();
@@ -152,7 +155,7 @@ impl Kept {
     }
 }
 
-/// Read from the beginning until nothing more comes: files of /proc give a page or so at a time.
+/// Read from the beginning until nothing more comes: files of /proc return a page or so at a time.
 fn read_all(file: &File, buffer: &mut Vec<u8>) -> io::Result<usize> {
     let mut length = 0;
     loop {

@@ -1,5 +1,5 @@
-//! The CPUs' frequencies and how often heat slowed them down (Documentation/admin-guide/pm/cpufreq.rst,
-//! arch/x86/kernel/cpu/mce/therm_throt.c).
+//! The frequencies of the CPUs, and how often heat slowed them down
+//! (Documentation/admin-guide/pm/cpufreq.rst, arch/x86/kernel/cpu/mce/therm_throt.c).
 
 use std::fs;
 use std::path::Path;
@@ -26,7 +26,8 @@ const FILES: [&str; 5] = [
     "thermal_throttle/package_throttle_total_time_ms",
 ];
 
-/// More files than this are opened for each sample: descriptors are limited, often to 1,024.
+/// The largest number of files that stay open; more are opened for each sample. Descriptors are limited,
+/// often to 1,024.
 const MOST_OPEN: usize = 256;
 
 struct Cpu {
@@ -43,7 +44,7 @@ struct Frequency {
     reasons: [Reason; 2],
 }
 
-/// Opens nothing yet.
+/// Create the source, without opening anything yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     let reasons = ["no CPU has cpufreq/scaling_cur_freq", "no CPU has thermal_throttle"];
     Box::new(Frequency {
@@ -82,7 +83,7 @@ impl Source for Frequency {
 }
 
 impl Frequency {
-    /// Find the files, once for each set of CPUs online: looking for missing files costs as much as reading.
+    /// Find the files, once for each set of online CPUs: looking for missing files costs as much as reading.
     fn find(&mut self) {
         let root = self.place.root();
         let cpus = cpus(&root.join("sys/devices/system/cpu"));
@@ -99,7 +100,7 @@ impl Frequency {
     }
 }
 
-/// Numbers of the CPUs that have a directory, ascending.
+/// Return the numbers of the CPUs that have a directory, ascending.
 fn cpus(directory: &Path) -> Vec<u32> {
     let names = fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.file_name());
     let mut found: Vec<u32> =

@@ -1,11 +1,12 @@
-//! A control group of their own for the measured programs, and what quotas of the groups around it held back
-//! (Documentation/admin-guide/cgroup-v2.rst, psi.rst, cgroup-v1/cpu via scheduler/sched-bwc.rst).
+//! A control group for the measured programs, and the time for which quotas of the groups around it held them
+//! back (Documentation/admin-guide/cgroup-v2.rst, psi.rst, cgroup-v1/cpu via scheduler/sched-bwc.rst).
 //!
-//! The group is made below the one that this process is in, in version 2 alone, where root or a delegated group lets it
-//! be made and where it changes nobody's share of the CPUs. It goes with this value. Programs are in it because the
-//! process that starts them is: a process that moves there waits until every CPU has passed through the scheduler
-//! (`cgroup_threadgroup_rwsem`), 7 to 27 ms, and one that begins there does not. So the group is best made before that
-//! process is (`directory`); one that is there already is moved (`take_in`).
+//! The group is created below the one of this process, in version 2 only, if root's rights or a delegated
+//! group allow that and it changes nobody's share of the CPUs. It is removed with this value. Programs are in
+//! it because the process that starts them is: a process that moves there waits until every CPU has passed
+//! through the scheduler (`cgroup_threadgroup_rwsem`), 7 to 27 ms, and one that begins there does not. So the
+//! group is best created before that process (`directory`); a process that exists already is moved
+//! (`take_in`).
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -15,15 +16,15 @@ use super::bytes::{lines, number, split_once, Words};
 use super::file::{Buffer, Kept, Place};
 use super::membership::{Group, Membership};
 
-/// The first cgroup namespace has this number on every Linux (include/linux/proc_ns.h, PROC_CGROUP_INIT_INO): what lies
-/// above a later one is hidden.
+/// The name of the first cgroup namespace, the same on every Linux (include/linux/proc_ns.h,
+/// PROC_CGROUP_INIT_INO): the groups above a later namespace are hidden.
 const FIRST_NAMESPACE: &str = "cgroup:[4026531835]";
 
-/// The control groups around the programs, and their own where it could be made.
+/// The control groups around the programs, and their own if it could be created.
 pub struct Around {
     own: Option<Own>,
     quotas: Vec<Quota>,
-    /// No group above is hidden, so without a quota nothing is held back.
+    /// Whether no group above is hidden, so that without a quota nothing is held back.
     whole: bool,
     buffer: Buffer,
 }
@@ -42,26 +43,27 @@ struct Quota {
     statistics: Kept,
 }
 
-/// The counts of a group's quota: `group` begins with a slash, and `cpus` is the number of CPUs that the quota is worth.
+/// The counts of a group's quota: `group` begins with a slash, and `cpus` is the number of CPUs that the
+/// quota amounts to.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Throttled {
     pub group: String,
     pub cpus: f64,
-    /// Periods in which the group had something to run, and those of them in which it was held back.
+    /// The periods in which the group had something to run, and those of them in which it was held back.
     pub periods: u64,
     pub throttled: u64,
-    /// Time in which it was held back, ns.
+    /// The time for which it was held back, ns.
     pub throttled_ns: u64,
 }
 
-/// The counts until now. None is unknown.
+/// The counts so far. None is unknown.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Counted {
-    /// Time in which a quota held back the group that has it, ns.
+    /// The time for which a quota held back the group that has it, ns.
     pub quota_ns: Option<u64>,
     /// The counts of each quota, from the innermost group to the root; those that cannot be read are left out.
     pub quotas: Vec<Throttled>,
-    /// PSI "some" of the programs' own group: CPU, I/O, memory, ns.
+    /// The PSI "some" of the programs' own group: CPU, I/O, memory, ns.
     pub pressure_ns: [Option<u64>; 3],
 }
 
@@ -101,7 +103,7 @@ impl Throttled {
 }
 
 impl Around {
-    /// Find the groups, and make one for programs; the second tells why that was not done.
+    /// Find the groups, and create one for programs; also return the reason if that was not possible.
     pub fn new(place: &Place) -> (Self, Option<String>) {
         let mut buffer = Buffer::default();
         let mut membership = Membership::new(place);
@@ -125,13 +127,14 @@ impl Around {
         (Self { own, quotas, whole, buffer }, why)
     }
 
-    /// The directory of the programs' own group, for a process to begin in (clone(2), CLONE_INTO_CGROUP).
+    /// Return the directory of the programs' own group, for a process to begin in (clone(2),
+    /// CLONE_INTO_CGROUP).
     pub fn directory(&self) -> Option<File> {
         File::open(&self.own.as_ref()?.directory).ok()
     }
 
-    /// Have the programs in their own group that `starter` starts from now on; an error tells why they are not, and then
-    /// there is no group any more.
+    /// Have programs that `starter` starts from now on begin in their own group; an error is the reason why
+    /// they do not, and then the group is removed.
     pub fn take_in(&mut self, starter: libc::pid_t) -> Result<(), String> {
         let Some(own) = &mut self.own else { return Ok(()) };
         let taken = own.take_in(starter);
@@ -141,12 +144,12 @@ impl Around {
         taken
     }
 
-    /// Whether the programs are in a group of their own.
+    /// Return whether the programs have a group of their own.
     pub fn has_own(&self) -> bool {
         self.own.is_some()
     }
 
-    /// Read the counts until now.
+    /// Read the counts so far.
     pub fn read(&mut self) -> Counted {
         let Self { own, quotas, whole, buffer } = self;
         let mut counted = Counted { quota_ns: whole.then_some(0), ..Counted::default() };
@@ -208,7 +211,7 @@ impl Drop for Own {
     fn drop(&mut self) {
         if let Some(above) = self.directory.parent() {
             for starter in &self.starters {
-                // It may have ended.
+                // The process may have ended.
                 drop(fs::write(above.join("cgroup.procs"), starter.to_string()));
             }
         }
@@ -216,7 +219,7 @@ impl Drop for Own {
     }
 }
 
-/// This group and those above it that have a quota.
+/// Return this group and those above it, as far as they have a quota.
 fn quotas(place: &Place, group: &Group) -> Vec<Quota> {
     let mut found = Vec::new();
     let mut at = Path::new(&group.directory);
@@ -240,14 +243,15 @@ fn quotas(place: &Place, group: &Group) -> Vec<Quota> {
     found
 }
 
-/// Return the CPUs that a quota is worth, by its time and its period: "50000 100000"; None where there is no limit.
+/// Return the number of CPUs that a quota amounts to, from its time and its period: "50000 100000"; None if
+/// there is no limit.
 fn worth(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     let (quota, period) = (quota.parse::<i64>().ok()?, period.parse::<u64>().ok()?);
     (quota > 0 && period > 0).then(|| quota as f64 / period as f64)
 }
 
-/// Return the periods with something to run, and those in which the group was held back, by cpu.stat.
+/// Return the periods with something to run, and those in which the group was held back, from cpu.stat.
 fn periods(text: &[u8]) -> Option<(u64, u64)> {
     let count = |name: &[u8]| {
         lines(text).find_map(|line| {
@@ -258,7 +262,7 @@ fn periods(text: &[u8]) -> Option<(u64, u64)> {
     Some((count(b"nr_periods")?, count(b"nr_throttled")?))
 }
 
-/// Return how long the group was held back by cpu.stat, ns: version 2 counts us, version 1 ns.
+/// Return how long the group was held back according to cpu.stat, ns: version 2 counts us, version 1 ns.
 fn throttled(text: &[u8]) -> Option<u64> {
     lines(text).find_map(|line| {
         let mut words = Words(line);
@@ -270,7 +274,7 @@ fn throttled(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// The total of the line "some avg10=… total=7", in ns.
+/// Return the total of the line "some avg10=… total=7", in ns.
 fn some_total(text: &[u8]) -> Option<u64> {
     let line = lines(text).find(|line| line.starts_with(b"some"))?;
     Words(line).filter_map(|word| split_once(word, b'=')).find_map(|(name, value)| match name {

@@ -1,25 +1,26 @@
-//! `/proc/interrupts` and `/proc/softirqs`: who interrupted which CPU how often (proc_interrupts(5)).
+//! The files `/proc/interrupts` and `/proc/softirqs`: the number of interrupts by source and CPU
+//! (proc_interrupts(5)).
 
 use super::bytes::{lines, number, split_once, Words};
 use super::file::{Buffer, Kept, Place};
 use super::interface::Source;
 use super::layout::{counter32, Column, Columns, Kind, Record};
 
-/// Lines such as "ERR" have one number for the whole machine.
+/// The column of lines such as "ERR", which have one number for the whole machine.
 static ALL: [Column; 1] = [counter32("all")];
 
 struct Interrupts {
     file: Kept,
-    /// CPUs of the header. Those offline are not in it.
+    /// The CPUs of the header, which does not include those that are offline.
     cpus: Vec<u32>,
 }
 
-/// Opens nothing yet.
+/// Create the source, without opening anything yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     Box::new(Interrupts { file: Kept::new(place, "proc/interrupts"), cpus: Vec::new() })
 }
 
-/// Opens nothing yet.
+/// Create the source of soft interrupts, without opening anything yet.
 pub fn open_soft(place: &Place) -> Box<dyn Source> {
     Box::new(Interrupts { file: Kept::new(place, "proc/softirqs"), cpus: Vec::new() })
 }
@@ -48,7 +49,7 @@ fn row(line: &[u8], cpus: usize, record: &mut Record<'_>) {
         record.row(&[name], Columns::Fixed(&ALL))[0] = first;
         return;
     }
-    // The device is part of the key: a number may be given to another device while nobody looks.
+    // The device is part of the key: its number may be given to another device between two readings.
     let device = if number(name).is_some() { device(Words(rest), cpus) } else { b"" };
     let dash: &[u8] = if device.is_empty() { b"" } else { b":" };
     let row = record.row(&[name, dash, device], Columns::Cpus(Kind::Counter32));
@@ -57,13 +58,13 @@ fn row(line: &[u8], cpus: usize, record: &mut Record<'_>) {
     }
     row[0] = first;
     for place in &mut row[1..] {
-        // From the first word that is no number on, nothing is known: it belongs to the description.
+        // The numbers end at the first word that is not a number: it belongs to the description.
         let Some(number) = words.number() else { break };
         *place = number;
     }
 }
 
-/// The last word of the description: the device, or the last of several that share the interrupt.
+/// Return the last word of the description: the device, or the last of several that share the interrupt.
 fn device(words: Words<'_>, cpus: usize) -> &[u8] {
     words.skip(cpus).last().unwrap_or_default()
 }

@@ -1,13 +1,15 @@
 //! The meaning of the numbers of a sample: rows with a key (a CPU, a disk), columns with a name and a kind.
 //!
-//! The layout of a source is made by its first sample and shared by all later ones. Reading again compares each key with
-//! the one expected, which allocates nothing; only when the machine has changed is a new layout made.
+//! The layout of a source is created by its first sample and shared by all later ones. Another reading
+//! compares each key with the expected one, which allocates nothing; a new layout is created only when the
+//! machine has changed.
 
 use std::sync::Arc;
 
 use super::file::{Buffer, Kept, Reason};
 
-/// In the place of a value that is not known. No counter of the kernel stands there: at 1 GHz it takes 584 years.
+/// The value that stands for an unknown one. No counter of the kernel reaches it: at 1 GHz that takes 584
+/// years.
 pub const UNKNOWN: u64 = u64::MAX;
 
 /// The behaviour of a number.
@@ -17,29 +19,29 @@ pub enum Kind {
     Counter,
     /// Only grows, and the kernel prints 32 bits of it: it begins again at zero after 4,294,967,295.
     Counter32,
-    /// Goes up and down: its difference says nothing.
+    /// Goes up and down: its difference means nothing.
     State,
 }
 
 /// One column of a row.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Without dots; empty for rows of one value.
+    /// The name, without dots; empty for rows of one value.
     pub name: &'static str,
     pub kind: Kind,
 }
 
-/// A counter of 64 bits.
+/// Describe a counter of 64 bits.
 pub const fn counter(name: &'static str) -> Column {
     Column { name, kind: Kind::Counter }
 }
 
-/// A counter of which the kernel prints 32 bits.
+/// Describe a counter of which the kernel prints 32 bits.
 pub const fn counter32(name: &'static str) -> Column {
     Column { name, kind: Kind::Counter32 }
 }
 
-/// A state.
+/// Describe a state.
 pub const fn state(name: &'static str) -> Column {
     Column { name, kind: Kind::State }
 }
@@ -48,7 +50,7 @@ pub const fn state(name: &'static str) -> Column {
 #[derive(Debug, Clone, Copy)]
 pub enum Columns {
     Fixed(&'static [Column]),
-    /// One for each CPU of the layout's header, all of this kind.
+    /// One column for each CPU of the layout's header, all of this kind.
     Cpus(Kind),
 }
 
@@ -67,7 +69,7 @@ impl PartialEq for Columns {
 
 #[derive(Debug, Clone, PartialEq)]
 struct Row {
-    /// Where its key ends among the keys; it begins where the one before ends.
+    /// The end of its key among the keys; it begins where the previous one ends.
     end: usize,
     columns: Columns,
 }
@@ -81,17 +83,17 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The number of values that it names.
+    /// Return the number of values.
     pub fn len(&self) -> usize {
         self.rows.iter().map(|row| self.width(row.columns)).sum()
     }
 
-    /// Whether it names none.
+    /// Return whether it has no values.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// Names and kinds, in the order of the values.
+    /// Return names and kinds, in the order of the values.
     pub fn names(&self) -> impl Iterator<Item = (String, Kind)> + '_ {
         (0..self.rows.len()).flat_map(move |index| {
             let key = String::from_utf8_lossy(self.key(index)).into_owned();
@@ -141,7 +143,7 @@ impl Layout {
     }
 }
 
-/// Takes the values of one source in one sample.
+/// The recorder of the values of one source in one sample.
 pub struct Record<'s> {
     values: &'s mut Vec<u64>,
     layout: &'s mut Arc<Layout>,
@@ -150,12 +152,12 @@ pub struct Record<'s> {
 }
 
 impl<'s> Record<'s> {
-    /// Values are appended; the layout is the one of the sample before.
+    /// Begin a sample: values are appended, and the layout is that of the previous sample.
     pub fn new(values: &'s mut Vec<u64>, layout: &'s mut Arc<Layout>, missing: &'s mut Vec<Reason>) -> Self {
         Self { values, layout, missing, row: 0 }
     }
 
-    /// The next row: its values, all unknown as yet, to be filled in. The key is given in parts.
+    /// Add a row and return its values, all unknown at first, to be filled in. The key is given in parts.
     pub fn row(&mut self, key: &[&[u8]], columns: Columns) -> &mut [u64] {
         if !self.layout.is_row(self.row, key, columns) {
             let layout = Arc::make_mut(self.layout);
@@ -168,7 +170,7 @@ impl<'s> Record<'s> {
         &mut self.values[start..]
     }
 
-    /// A row of fixed columns, filled from an iterator; what it does not give stays unknown.
+    /// Add a row of fixed columns, filled from an iterator; values that it does not yield stay unknown.
     pub fn numbers(
         &mut self,
         key: &[&[u8]],
@@ -179,13 +181,13 @@ impl<'s> Record<'s> {
         row.iter_mut().zip(numbers).for_each(|(place, number)| *place = number.unwrap_or(UNKNOWN));
     }
 
-    /// A row of one value. Those that print 32 bits have columns of their own.
+    /// Add a row of one value. Counters of which the kernel prints 32 bits have columns of their own.
     pub fn value(&mut self, key: &[&[u8]], kind: Kind, value: Option<u64>) {
         let columns = if kind == Kind::State { &STATE } else { &COUNTER };
         self.row(key, Columns::Fixed(columns))[0] = value.unwrap_or(UNKNOWN);
     }
 
-    /// Set the CPUs of the following rows of `Columns::Cpus`. Once for a sample, before its first row.
+    /// Set the CPUs of the following rows of `Columns::Cpus`, once for a sample, before its first row.
     pub fn cpus(&mut self, cpus: &[u32]) {
         if self.layout.cpus != cpus {
             let layout = Arc::make_mut(self.layout);
@@ -194,7 +196,7 @@ impl<'s> Record<'s> {
         }
     }
 
-    /// A file's bytes; when it cannot be read, that is missing.
+    /// Return a file's bytes; one that cannot be read is recorded as missing.
     pub fn text<'b>(&mut self, file: &mut Kept, buffer: &'b mut Buffer) -> Option<&'b [u8]> {
         match file.read(buffer) {
             Ok(text) => Some(text),
@@ -205,12 +207,12 @@ impl<'s> Record<'s> {
         }
     }
 
-    /// Something of this source is not there, in words.
+    /// Record that something of this source is missing, with the reason.
     pub fn missing(&mut self, reason: Reason) {
         self.missing.push(reason);
     }
 
-    /// The sample is complete: rows of the one before that did not come again are gone.
+    /// Complete the sample: rows of the previous one that were not added again are removed.
     pub fn finish(self) {
         if self.layout.rows.len() > self.row {
             Arc::make_mut(self.layout).truncate(self.row);

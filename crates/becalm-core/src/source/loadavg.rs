@@ -1,4 +1,4 @@
-//! `/proc/loadavg`: the cheapest reading of the run queue (proc_loadavg(5)).
+//! The file `/proc/loadavg`: the cheapest reading of the run queue (proc_loadavg(5)).
 
 use super::bytes::{hundredths, lines, number, split_once, Words};
 use super::file::{Buffer, Kept, Place};
@@ -7,7 +7,7 @@ use super::layout::{Kind, Record};
 
 struct LoadAvg(Kept);
 
-/// Opens nothing yet.
+/// Create the source, without opening anything yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     Box::new(LoadAvg(Kept::new(place, "proc/loadavg")))
 }

@@ -1,5 +1,5 @@
-//! Where a process's control groups are in the file system: `/proc/PID/cgroup` against `/proc/PID/mountinfo`
-//! (cgroups(7), proc_pid_mountinfo(5)).
+//! The place of a process's control groups in the file system: `/proc/PID/cgroup` matched with
+//! `/proc/PID/mountinfo` (cgroups(7), proc_pid_mountinfo(5)).
 
 use super::bytes::{lines, split_once, Words};
 use super::file::{Buffer, Kept, Place, Reason};
@@ -9,13 +9,13 @@ use super::file::{Buffer, Kept, Place, Reason};
 pub struct Group {
     /// Its controllers, in version 1; empty in version 2.
     pub controllers: Vec<String>,
-    /// Without the leading slash.
+    /// Its directory, without the leading slash.
     pub directory: String,
-    /// Where its hierarchy is mounted, without the leading slash.
+    /// The mount point of its hierarchy, without the leading slash.
     pub mount: String,
 }
 
-/// The control groups of the process, found again when they change.
+/// The control groups of the process, which are found again when they change.
 pub struct Membership {
     cgroup: Kept,
     mounts: Kept,
@@ -25,23 +25,23 @@ pub struct Membership {
 }
 
 impl Membership {
-    /// Opens nothing yet.
+    /// Create the list, without opening anything yet.
     pub fn new(place: &Place) -> Self {
         let (cgroup, mounts) = (place.own("cgroup"), place.own("mountinfo"));
         Self { cgroup, mounts, found_for: None, groups: Vec::new() }
     }
 
-    /// The groups as last found.
+    /// Return the groups as last found.
     pub fn groups(&self) -> &[Group] {
         &self.groups
     }
 
-    /// The groups as last found, for whoever asks once.
+    /// Return the groups as last found, for a caller that needs them once.
     pub fn take(self) -> Vec<Group> {
         self.groups
     }
 
-    /// Look whether they are still the same; true when they were found anew.
+    /// Check whether they are still the same; return true when they were found anew.
     pub fn refresh(&mut self, buffer: &mut Buffer) -> Result<bool, Reason> {
         let text = self.cgroup.read(buffer)?;
         if self.found_for.as_deref() == Some(text) {
@@ -55,7 +55,7 @@ impl Membership {
     }
 }
 
-/// A line "4:memory:/path" or "0::/path"; None where its hierarchy is not mounted for this process.
+/// Parse a line "4:memory:/path" or "0::/path"; None if its hierarchy is not mounted for this process.
 fn group(line: &[u8], mounts: &[u8]) -> Option<Group> {
     let (_, rest) = split_once(line, b':')?;
     let (controllers, path) = split_once(rest, b':')?;
@@ -66,7 +66,8 @@ fn group(line: &[u8], mounts: &[u8]) -> Option<Group> {
     Some(Group { controllers, directory, mount })
 }
 
-/// Return a mount and where a group of its hierarchy is below it: "31 23 0:28 ROOT POINT rw shared:7 - cgroup cgroup rw,memory".
+/// Return a mount and the place below it of a group of its hierarchy: "31 23 0:28 ROOT POINT rw shared:7 -
+/// cgroup cgroup rw,memory".
 fn below(mount: &[u8], controllers: &str, path: &str) -> Option<(String, String)> {
     let mut words = Words(mount);
     let root = unescaped(words.nth(3)?)?;
@@ -89,7 +90,7 @@ fn below(mount: &[u8], controllers: &str, path: &str) -> Option<(String, String)
     Some((point.trim_matches('/').to_owned(), directory))
 }
 
-/// Where file systems of a kind are mounted, from mountinfo.
+/// Return the mount points of a kind of file system, from mountinfo.
 pub fn mount_points(mounts: &[u8], kind: &[u8]) -> Vec<String> {
     let point = |mount: &[u8]| {
         let mut words = Words(mount);
@@ -99,7 +100,7 @@ pub fn mount_points(mounts: &[u8], kind: &[u8]) -> Vec<String> {
     lines(mounts).filter_map(point).collect()
 }
 
-/// A path of mountinfo: blanks are written in octal.
+/// Decode a path of mountinfo, where blanks are written in octal.
 fn unescaped(word: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(word).ok()?;
     Some(text.replace("\\040", " ").replace("\\011", "\t").replace("\\012", "\n").replace("\\134", "\\"))

@@ -1,4 +1,5 @@
-//! `/proc/meminfo`: how memory is used (proc_meminfo(5)). All are states, in KiB where the file says "kB".
+//! The file `/proc/meminfo`: the use of memory (proc_meminfo(5)). All values are states, in KiB where the
+//! file has "kB".
 
 use super::bytes::{lines, split_once, Words};
 use super::file::{Buffer, Kept, Place};
@@ -7,7 +8,7 @@ use super::layout::{Kind, Record};
 
 struct MemInfo(Kept);
 
-/// Opens nothing yet.
+/// Create the source, without opening anything yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     Box::new(MemInfo(Kept::new(place, "proc/meminfo")))
 }

@@ -1,14 +1,17 @@
-//! Load of the machine besides the program: raw, cumulative numbers of the kernel, and their changes between two
-//! readings.
+//! The load of the machine besides the program: raw, cumulative numbers of the kernel, and their changes
+//! between two readings.
 //!
-//! `table` lists the sources, one file each (`interface`: what each does). A `reader` keeps their files open and takes a `Snapshot`: a flat list of
-//! numbers that a `layout` names. `snapshot::difference` tells how far each counter moved, exactly or not at all with a
-//! reason. `sampler` takes states at a rate that costs next to nothing. `file` and `bytes` read; `membership` finds the
-//! process's control groups; `process` sums one process's threads into an `account`, `process_sums` asks the kernel for its own sums; `processes` looks at all of them, and `others` at their CPU clocks; `affinity` tells their CPUs; `pid_stat`
-//! parses what both read; `taskstats` asks over `netlink` what tasks did that have ended (`delays`), `perf_events` counts what
-//! the processor did for them and `run_counters` any of it for one run; `resident` sums the memory of programs, of which a
-//! `course` over time is kept; `switches` records who runs when, with two counters per CPU; `energy` reads what the processor's packages used; `alongside` remembers what
-//! belongs to a row. Once warm, a sample allocates nothing.
+//! `table` lists the sources, one file each (`interface`: their common interface). A `reader` keeps their
+//! files open and takes a `Snapshot`: a flat list of numbers that a `layout` names. `snapshot::difference`
+//! computes how far each counter moved, either exactly or not at all with a reason. `sampler` takes a
+//! `series` of states at a rate that costs next to nothing. `file` and `bytes` read; `membership` finds the
+//! process's control groups; `process` sums one process's threads into an `account`, and `process_sums` asks
+//! the kernel for its own sums; `processes` looks at all processes, `others` at those that are not measured,
+//! and `stat` parses what both read; `taskstats` asks over `netlink` for the accounts of ended tasks
+//! (`delays`), `perf_events` counts what the processor did for them and `run_counters` any event for one run;
+//! `resident` sums the memory of programs, which a `course` stores over time; `switches` records which task
+//! runs when, with two counters per CPU; `energy` reads what the processor's packages used; `row_cache`
+//! stores values that are read once per row. After its first calls a sample allocates nothing.
 
 pub(crate) use becalm_settings::fired;
 pub use becalm_settings::pid_stat;

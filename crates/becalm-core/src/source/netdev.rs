@@ -1,4 +1,4 @@
-//! `/proc/net/dev`: what network interfaces of this network namespace did (proc_pid_net(5)).
+//! The file `/proc/net/dev`: the activity of the interfaces of this network namespace (proc_pid_net(5)).
 
 use std::fs;
 
@@ -36,7 +36,7 @@ struct NetDev {
     mtu: RowCache<u64>,
 }
 
-/// Opens nothing yet.
+/// Create the source, without opening anything yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     Box::new(NetDev { file: place.own("net/dev"), place: place.clone(), mtu: RowCache::default() })
 }
@@ -47,7 +47,8 @@ impl Source for NetDev {
         let Some(text) = record.text(file, buffer) else { return };
         let mut index = 0;
         for line in lines(text) {
-            // The last colon: names such as "eth0:1" have one, and before Linux 2.6.39 no blank came after it.
+            // This is the last colon: names such as "eth0:1" contain one, and before Linux 2.6.39 no blank
+            // followed it.
             let Some(colon) = line.iter().rposition(|byte| *byte == b':') else { continue };
             let name = line[..colon].trim_ascii();
             let row = record.row(&[name], Columns::Fixed(&INTERFACE));

@@ -1,4 +1,4 @@
-//! Generic netlink: requests to the kernel's families and the attributes of what they say
+//! Generic netlink: requests to the kernel's families, and the attributes of their messages
 //! (Documentation/userspace-api/netlink/intro.rst, include/uapi/linux/netlink.h, genetlink.h).
 
 use std::io;
@@ -16,7 +16,8 @@ const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 const HEADER: usize = 16 + 4;
 
-/// The number that the kernel has given to a family, whose name ends with a zero byte. ENOENT when there is none.
+/// Return the number that the kernel has given to a family; the name ends with a zero byte. ENOENT when there
+/// is none.
 pub fn family(socket: &OwnedFd, buffer: &mut [u8], name: &[u8]) -> io::Result<u16> {
     let asked = (GENL_ID_CTRL, CTRL_CMD_GETFAMILY);
     let answer = ask(socket, buffer, asked, (CTRL_ATTR_FAMILY_NAME, name), false)?;
@@ -24,8 +25,8 @@ pub fn family(socket: &OwnedFd, buffer: &mut [u8], name: &[u8]) -> io::Result<u1
     number.ok_or_else(|| io::Error::from_raw_os_error(libc::EPROTO))
 }
 
-/// Ask one thing with one attribute; gives the attributes of the answer.
-/// `acknowledged`: no answer comes but an acknowledgement, which has none.
+/// Send a request with one attribute; return the attributes of the answer. `acknowledged`: the answer is only
+/// an acknowledgement, which has none.
 pub fn ask<'b>(
     socket: &OwnedFd,
     buffer: &'b mut [u8],
@@ -39,7 +40,7 @@ pub fn ask<'b>(
     request.extend(family.to_ne_bytes());
     let flags = libc::NLM_F_REQUEST | if acknowledged { libc::NLM_F_ACK } else { 0 };
     request.extend((flags as u16).to_ne_bytes());
-    // Sequence number and sender are the kernel's to fill or ignore.
+    // The kernel fills in or ignores the sequence number and the sender.
     request.extend([0; 8]);
     request.extend([command, 1, 0, 0]);
     request.extend(((4 + value.len()) as u16).to_ne_bytes());
@@ -89,7 +90,7 @@ pub fn set_option<T>(socket: &OwnedFd, level: i32, option: i32, value: &T) -> io
     Ok(())
 }
 
-/// One datagram of the kernel; what other processes send is passed over.
+/// Receive one datagram of the kernel; those of other processes are skipped.
 pub fn receive(socket: RawFd, buffer: &mut [u8], flags: i32) -> io::Result<usize> {
     loop {
         // SAFETY: an all-zero address is valid; the buffer and the address are live and of the given sizes.
@@ -109,7 +110,7 @@ pub fn receive(socket: RawFd, buffer: &mut [u8], flags: i32) -> io::Result<usize
     }
 }
 
-/// The messages of a datagram: type, and what follows the header of netlink.
+/// Return the messages of a datagram: the type, and what follows the header of netlink.
 pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = u32_at(bytes, 0)? as usize;
@@ -119,7 +120,7 @@ pub fn messages(mut bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// The value of the first attribute of a kind.
+/// Return the value of the first attribute of a kind.
 pub fn attribute(mut bytes: &[u8], kind: u16) -> Option<&[u8]> {
     loop {
         let length = usize::from(u16_at(bytes, 0)?);

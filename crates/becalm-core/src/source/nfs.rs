@@ -16,11 +16,13 @@ static PROCEDURES: [Column; 5] = [
     counter32("lookups"),
 ];
 
-/// Where read, write, getattr and lookup stand among a version's procedures (include/linux/nfs.h, nfs3.h, nfs4.h).
+/// The places of read, write, getattr and lookup among a version's procedures (include/linux/nfs.h, nfs3.h,
+/// nfs4.h).
 const PLACES: [(&[u8], [usize; 4]); 3] =
     [(b"proc2", [6, 8, 1, 4]), (b"proc3", [6, 7, 1, 3]), (b"proc4", [1, 2, 18, 19])];
 
-/// The columns of an operation of a mount. Queue: waiting to be sent; round trip: until the reply; both are in execute.
+/// The columns of an operation of a mount. Queue: waiting to be sent; round trip: until the reply; execute
+/// includes both.
 static OPERATION: [Column; 9] = [
     counter("calls"),
     counter("transmissions"),
@@ -46,11 +48,11 @@ static BYTES: [Column; 8] = [
 
 struct Nfs {
     rpc: Kept,
-    /// None: what single mounts did is not wanted.
+    /// The accounts of single mounts; None if they are not wanted.
     mounts: Option<Kept>,
 }
 
-/// Opens nothing yet.
+/// Create the source, without opening anything yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     Box::new(Nfs {
         rpc: place.own("net/rpc/nfs"),
@@ -102,7 +104,8 @@ fn client(line: &[u8], record: &mut Record<'_>) {
     }
 }
 
-/// The mount point of "device SERVER:/export mounted on POINT with fstype nfs4 statvers=1.1"; None for other kinds.
+/// Return the mount point of "device SERVER:/export mounted on POINT with fstype nfs4 statvers=1.1"; None for
+/// other kinds.
 fn mount_point(line: &[u8]) -> Option<&[u8]> {
     let at = |text: &[u8]| {
         line.windows(text.len()).position(|window| window == text).map(|found| found + text.len())
@@ -110,7 +113,7 @@ fn mount_point(line: &[u8]) -> Option<&[u8]> {
     let start = at(b" mounted on ")?;
     let kind = at(b" with fstype nfs")?;
     let end = kind.checked_sub(b" with fstype nfs".len())?;
-    // Not nfsd, the server's own file system.
+    // This excludes nfsd, the server's own file system.
     let ours = matches!(line.get(kind), Some(b' ')) || line[kind..].starts_with(b"4 ");
     ours.then(|| line.get(start..end)).flatten()
 }

@@ -1,11 +1,13 @@
 //! The CPU time that each other process took between two readings, in ns, and the bytes that it moved from and to storage.
 //!
-//! A reading lists `/proc` (getdents64(2)) and asks for the CPU clock of each process (clock_getcpuclockid(3)), which has
-//! all threads that it ever had and needs no rights: about 1 us a process, a tenth of reading `/proc/PID/stat`, and exact.
-//! Files are read only of processes that are new, and of those that are told; `/proc/PID/io` of those whose CPU clock has
-//! moved, since nobody moves bytes without CPU time. Once warm, a reading allocates nothing.
+//! A reading lists `/proc` (getdents64(2)) and reads the CPU clock of each process (clock_getcpuclockid(3)),
+//! which includes all threads that the process ever had and needs no rights: about 1 us per process, a tenth
+//! of reading `/proc/PID/stat`, and exact. Files are read only of processes that are new or are reported, and
+//! `/proc/PID/io` of those whose CPU clock has moved, since nobody moves bytes without CPU time. After the
+//! first calls a reading allocates nothing.
 //!
-//! A process that began and ended between two readings is not seen here; `ended` takes those that the kernel tells of.
+//! A process that began and ended between two readings is not seen here; `ended` adds those that the kernel
+//! reports.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
@@ -20,35 +22,35 @@ use super::process_sums::process_cpu_ns;
 use super::taskstats::Task;
 use super::traffic::Traffic;
 
-/// The most entries that a reading tells; the rest is one sum.
+/// The largest number of entries that a reading reports; the others are one sum.
 const NAMED: usize = 24;
 
-/// The share of an interval below which a process is part of the rest.
+/// The inverse of the share of an interval below which a process is part of the rest.
 const SHARE: u64 = 1000;
 
-/// A process at the last reading.
+/// A process as of the last reading.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     /// Its CPU time at the beginning of the interval.
     base_ns: u64,
     clock_ns: u64,
-    /// Its traffic at the beginning of the interval and at the last reading; None where it may not be read.
+    /// Its traffic at the beginning of the interval and at the last reading; None if it may not be read.
     traffic: Option<(Traffic, Traffic)>,
     /// Its CPU time when its traffic was read.
     traffic_clock_ns: u64,
     /// Whether it is one of the programs that are measured, or was started by one.
     own: bool,
-    /// The number of the reading that found it last.
+    /// The number of the last reading that found it.
     reading: u32,
 }
 
-/// A process, or those of one name that have ended, and their CPU time.
+/// A process, or the ended ones of one name, and their CPU time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Taken {
-    /// None of processes that have ended.
+    /// Its number; None for processes that have ended.
     pub pid: Option<u32>,
     pub name: String,
-    /// Its control group; empty for the root, and where that is not known.
+    /// Its control group; empty for the root, and if it is not known.
     pub group: String,
     pub cpu_ns: u64,
     /// The number of processes.
@@ -67,11 +69,11 @@ pub struct Mover {
 /// The CPU time and the traffic of all others in an interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interval {
-    /// The largest first.
+    /// The reported processes, the largest first.
     pub taken: Vec<Taken>,
-    /// CPU time of all others together that are not told.
+    /// The CPU time of all other processes together.
     pub rest_ns: u64,
-    /// CPU time of those that may use none of the CPUs asked about.
+    /// The CPU time of the processes that may use none of the given CPUs.
     pub elsewhere_ns: u64,
     /// The processes that moved most bytes, the largest first.
     pub movers: Vec<Mover>,
@@ -85,16 +87,16 @@ pub struct Others {
     buffer: Vec<u8>,
     seen: HashMap<u32, Seen>,
     reading: u32,
-    /// Processes of becalm that start programs: what they start is a program, they are not.
+    /// The processes of becalm that start programs: their children are programs, they themselves are not.
     starters: [u32; 3],
-    /// Control groups of the processes that were told: few change theirs.
+    /// The control groups of reported processes: few change theirs.
     groups: HashMap<u32, String>,
-    /// CPU time of ended threads by process, with the name of its last one.
+    /// The CPU time of ended threads by process, with the name of its last one.
     ended: HashMap<u32, ([u8; 16], u64)>,
 }
 
 impl Others {
-    /// Open `/proc`, whose CPU clocks must be readable; `starters` begin with this process.
+    /// Open `/proc`, where CPU clocks must be readable; the first of `starters` is this process.
     pub fn open(starters: [u32; 3]) -> io::Result<Self> {
         process_cpu_ns(1)?;
         let directory = File::open("/proc")?;
@@ -118,15 +120,16 @@ impl Others {
         }
     }
 
-    /// A thread has ended that is none of the programs'.
+    /// Add a thread that has ended and belongs to none of the programs.
     pub fn ended(&mut self, task: &Task) {
         let Some(exec_ns) = task.delays.value("exec_ns") else { return };
         let ended = self.ended.entry(task.process.unwrap_or(task.pid)).or_insert((task.name, 0));
         *ended = (task.name, ended.1 + exec_ns);
     }
 
-    /// Return what others did since the beginning of the interval, and begin another. Left out are those that may use
-    /// none of the CPUs `shared`, and what took less than a thousandth of `interval_ns` is part of the rest.
+    /// Return what others did since the beginning of the interval, and begin another. Processes that may use
+    /// none of the CPUs `shared` are left out, and those that took less than a thousandth of `interval_ns`
+    /// are part of the rest.
     pub fn interval(&mut self, interval_ns: u64, shared: Option<&Cpus>) -> Interval {
         let gone = self.read();
         self.read_traffic();
@@ -145,7 +148,7 @@ impl Others {
                 told.rest_ns += cpu_ns;
                 continue;
             }
-            // An unreadable set of CPUs (it ended just now) is taken for all.
+            // An unreadable set of CPUs (the process has just ended) counts as all.
             let elsewhere =
                 shared.zip(allowed(pid as i32)).is_some_and(|(shared, its)| disjoint(shared, &its));
             if elsewhere {
@@ -169,10 +172,10 @@ impl Others {
             let traffic = match Traffic::of(Path::new("/"), *pid) {
                 Ok(traffic) => Some(traffic),
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => None,
-                // It has ended just now.
+                // The process has just ended.
                 Err(_) => Some(seen.traffic.map(|(_, now)| now).unwrap_or_default()),
             };
-            // One that is new has moved all of it in this interval.
+            // A new process has moved all of its bytes in this interval.
             let base = if seen.traffic_clock_ns == 0 {
                 Some(Traffic::default())
             } else {
@@ -194,7 +197,7 @@ impl Others {
                 Some((base, now)) => {
                     let traffic = now.since(*base);
                     *base = *now;
-                    // Those that start programs get the programs' bytes when they wait for them.
+                    // The starting processes get the programs' bytes when they wait for them.
                     if traffic.bytes() > 0 && !starters.contains(pid) {
                         moved.push((*pid, traffic));
                     }
@@ -211,8 +214,8 @@ impl Others {
         told
     }
 
-    /// Return CPU time and run-queue wait of the programs' processes that live, summed over their threads, since they
-    /// began; None where there is none.
+    /// Return the CPU time and the run-queue wait of the programs' live processes, summed over their threads,
+    /// since they began; None if there is none.
     pub fn own_times(&self) -> Option<(u64, u64)> {
         let own = self.seen.iter().filter(|(_, seen)| seen.own && seen.reading == self.reading);
         own.map(|(pid, _)| waited(*pid)).fold(None, |sum: Option<(u64, u64)>, (exec, wait)| {
@@ -225,7 +228,7 @@ impl Others {
         let mut by_name: HashMap<[u8; 16], (u64, u64)> = HashMap::new();
         for (process, (name, exec_ns)) in self.ended.drain() {
             if self.seen.contains_key(&process) {
-                // One of its threads: the process's own clock has it.
+                // This is one of the process's threads, which its own clock includes.
                 continue;
             }
             let before = gone.get(&process);
@@ -249,7 +252,7 @@ impl Others {
         told.taken.sort_by(|one, other| (other.cpu_ns, &one.name).cmp(&(one.cpu_ns, &other.name)));
     }
 
-    /// Read the clocks of all processes. Returns those that have ended since, which are in the table no more.
+    /// Read the clocks of all processes. Return those that have ended since, and remove them from the table.
     fn read(&mut self) -> HashMap<u32, Seen> {
         self.reading = self.reading.wrapping_add(1);
         rewind(&self.directory);
@@ -284,7 +287,7 @@ impl Others {
             (seen.clock_ns, seen.reading) = (clock_ns, reading);
             return;
         }
-        // It is new, or its number was used again.
+        // The process is new, or its number was reused.
         self.groups.remove(&pid);
         let parent = stat(pid).and_then(|stat| u32::try_from(stat.at(4)?).ok()).unwrap_or(0);
         let own = !self.starters.contains(&pid) && self.is_own(pid, parent);
@@ -292,7 +295,8 @@ impl Others {
         self.seen.insert(pid, seen);
     }
 
-    /// Whether a process descends from one that starts programs. Orphans of programs come to this process.
+    /// Return whether a process descends from one that starts programs. Orphans of programs become children
+    /// of this process.
     fn is_own(&self, pid: u32, parent: u32) -> bool {
         if self.starters.contains(&parent) {
             return !crate::exec::tree::is_spared(pid as i32);
@@ -321,7 +325,8 @@ fn stat(pid: u32) -> Option<PidStat> {
     PidStat::parse(&fs::read(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Return CPU time and run-queue wait over the threads of a process that live, ns (`/proc/PID/task/TID/schedstat`).
+/// Return the CPU time and the run-queue wait of the live threads of a process, ns
+/// (`/proc/PID/task/TID/schedstat`).
 fn waited(pid: u32) -> (u64, u64) {
     let directory = PathBuf::from(format!("/proc/{pid}"));
     let Ok(threads) = thread_ids(&directory) else { return (0, 0) };
@@ -333,7 +338,7 @@ fn waited(pid: u32) -> (u64, u64) {
     times.fold((0, 0), |(execs, waits), (exec, wait)| (execs + exec, waits + wait))
 }
 
-/// Return the deepest control group of a process: of version 2, or of the named hierarchy of an init system.
+/// Return the deepest control group of a process: in version 2, or in the named hierarchy of an init system.
 fn group(pid: u32) -> String {
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
@@ -346,7 +351,7 @@ fn rewind(directory: &File) {
     unsafe { libc::lseek(directory.as_raw_fd(), 0, libc::SEEK_SET) };
 }
 
-/// Fill the buffer with entries of a directory; 0 at its end, or where it cannot be read.
+/// Fill the buffer with entries of a directory; return 0 at its end, or if it cannot be read.
 fn entries(directory: &File, buffer: &mut [u8]) -> usize {
     // SAFETY: the buffer is live, and its length is its own.
     let length = unsafe {
@@ -355,8 +360,8 @@ fn entries(directory: &File, buffer: &mut [u8]) -> usize {
     usize::try_from(length).unwrap_or(0)
 }
 
-/// Return the number that names the entry at a place, if one does, and the place of the next (getdents64(2): 8 bytes of
-/// inode, 8 of offset, 2 of length, 1 of type, the name and a zero).
+/// Return the number in the name of the entry at a place, if it has one, and the place of the next
+/// (getdents64(2): 8 bytes of inode, 8 of offset, 2 of length, 1 of type, the name and a zero).
 fn entry(bytes: &[u8], at: usize) -> Option<(Option<u32>, usize)> {
     let length = usize::from(u16::from_ne_bytes(bytes.get(at + 16..at + 18)?.try_into().ok()?));
     let name = bytes.get(at + 19..at + length)?.split(|byte| *byte == 0).next()?;
@@ -381,7 +386,7 @@ mod tests {
     fn ended_processes_are_summed_by_name_and_without_what_they_had_before() {
         let mut others = Others::open([u32::MAX; 3]).unwrap();
         others.begin();
-        // Above the largest number of a process (PID_MAX_LIMIT is 2^22).
+        // These are above the largest number of a process (PID_MAX_LIMIT is 2^22).
         let (one, two, three) = (1 << 23, (1 << 23) + 1, (1 << 23) + 2);
         for ended in [
             task(one, one, b"cc1", 5_000),

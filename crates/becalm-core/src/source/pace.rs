@@ -1,9 +1,9 @@
-//! When to sample next: as often as was asked for, and no more than a share of one CPU allows.
+//! The times of samples: as often as requested, within a share of one CPU.
 
-/// Largest share of one CPU that sampling may take: a thousandth.
+/// The largest share of one CPU that sampling may take: a thousandth.
 pub const LARGEST_SHARE: f64 = 0.001;
 
-/// The part of a share that is planned for: a sample that costs more than expected is paid for from the rest.
+/// The part of a share that is planned for: the rest pays for a sample that costs more than expected.
 const PLANNED: f64 = 0.97;
 
 /// The time table of a sampler. Times are ns of one monotonic clock.
@@ -13,7 +13,7 @@ pub struct Pace {
     period_ns: i64,
     share: f64,
     due_ns: i64,
-    /// Periods of the time table that passed without a sample.
+    /// The number of periods of the time table that passed without a sample.
     pub skipped: u64,
     random: u64,
 }
@@ -22,17 +22,17 @@ impl Pace {
     /// Sample every `period_ns`, at most `share` of one CPU, from `start_ns` on.
     pub fn new(start_ns: i64, period_ns: i64, share: f64) -> Self {
         let period_ns = period_ns.max(1);
-        // Any odd number will do: the start keeps two samplers apart.
+        // Any odd number will do: the start makes it differ between two samplers.
         let random = (start_ns as u64) | 1;
         Self { start_ns, period_ns, share: share * PLANNED, due_ns: start_ns, skipped: 0, random }
     }
 
-    /// The time of the next sample, given that it is `now_ns`, that all samples so far took `spent_ns` of CPU time, and
-    /// that the next is expected to take `cost_ns`.
+    /// Return the time of the next sample. It is `now_ns`, all samples so far took `spent_ns` of CPU time,
+    /// and the next is expected to take `cost_ns`.
     ///
-    /// What is planned of the share holds over the whole time, the next sample included: (spent + cost) / (due - start).
-    /// Each sample comes up to a tenth of a period early or late, so that no sampler runs in step with the kernel's tick
-    /// (aliasing).
+    /// The planned part of the share holds over the whole time, the next sample included: (spent + cost) /
+    /// (due - start). Each sample comes up to a tenth of a period early or late, so that no sampler runs in
+    /// step with the kernel's tick (aliasing).
     pub fn next(&mut self, now_ns: i64, spent_ns: i64, cost_ns: i64) -> i64 {
         let wanted = self.due_ns + self.period_ns;
         let affordable = self.start_ns + ((spent_ns + cost_ns) as f64 / self.share) as i64;
@@ -44,12 +44,12 @@ impl Pace {
         (self.due_ns + self.jitter()).max(earliest)
     }
 
-    /// Begin again after a pause: what passed meanwhile was not left out.
+    /// Begin again after a pause: periods during the pause do not count as skipped.
     pub fn resume(&mut self, now_ns: i64) {
         self.due_ns = self.due_ns.max(now_ns);
     }
 
-    /// Within a tenth of a period: xorshift64 (Marsaglia 2003).
+    /// Return a random offset within a tenth of a period: xorshift64 (Marsaglia 2003).
     fn jitter(&mut self) -> i64 {
         self.random ^= self.random << 13;
         self.random ^= self.random >> 7;

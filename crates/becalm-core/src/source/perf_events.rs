@@ -1,9 +1,9 @@
-//! Events that perf_event_open(2) counts: a pair, of everything that one process starts.
+//! Events counted by perf_event_open(2): a pair of events for everything that one process starts.
 //!
-//! The pair is one group, so both count the same time or neither does, and is inherited: what a process forks has it
-//! from its first moment on, and so have threads and children. What a task has counted comes to the sum at its end
-//! before that end is reported to anybody (kernel/exit.c, do_exit). Where others want the counters, too, the kernel
-//! lets them take turns: both times are reported, and nothing is scaled.
+//! The pair is one group, so both count for the same time or neither does, and it is inherited: it counts for
+//! a forked process from its first moment on, and for threads and children. The counts of a task are added to
+//! the sum at its end, before that end is reported to anybody (kernel/exit.c, do_exit). If others want the
+//! counters, too, the kernel lets them take turns: both times are reported, and nothing is scaled.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,18 +24,19 @@ const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 
 impl Event {
-    /// Whether the processor counts it, of whose counters there are few.
+    /// Return whether the processor counts it, with one of its few counters.
     pub fn is_hardware(&self) -> bool {
         self.kind == HARDWARE
     }
 
-    /// Whether it happens in the kernel alone, so that nothing of it is seen where that must be left out.
+    /// Return whether it happens only in the kernel, so that none of it is seen if the kernel must be left
+    /// out.
     pub fn is_of_kernel(&self) -> bool {
         self.kind == SOFTWARE && [3, 4].contains(&self.config)
     }
 }
 
-/// Numbers from linux/perf_event.h, enum perf_hw_id.
+/// The events with numbers from linux/perf_event.h, enum perf_hw_id.
 pub static EVENTS: [Event; 4] = [
     Event { name: "cycles", kind: HARDWARE, config: 0 },
     Event { name: "instructions", kind: HARDWARE, config: 1 },
@@ -43,13 +44,13 @@ pub static EVENTS: [Event; 4] = [
     Event { name: "branch-misses", kind: HARDWARE, config: 5 },
 ];
 
-/// Further ones, which people compare and records of load have no column for.
+/// Further events, which users compare and for which records of load have no column.
 pub static MORE_EVENTS: [Event; 2] = [
     Event { name: "cache-references", kind: HARDWARE, config: 2 },
     Event { name: "branches", kind: HARDWARE, config: 4 },
 ];
 
-/// Counted by the kernel itself (enum perf_sw_ids), so on every machine: what counting is tested with.
+/// Events that the kernel itself counts (enum perf_sw_ids), so on every machine: tests of counting use them.
 pub static SOFTWARE_EVENTS: [Event; 6] = [
     Event { name: "task-clock", kind: SOFTWARE, config: 1 },
     Event { name: "page-faults", kind: SOFTWARE, config: 2 },
@@ -59,18 +60,19 @@ pub static SOFTWARE_EVENTS: [Event; 6] = [
     Event { name: "major-faults", kind: SOFTWARE, config: 6 },
 ];
 
-/// Two events that are counted together: for `cycles` and `instructions`.
+/// Two events that are counted together, in place of `cycles` and `instructions`.
 pub type Pair = [&'static Event; 2];
 
 /// The events that are counted for programs.
 pub const USUAL: Pair = [&EVENTS[0], &EVENTS[1]];
 
-/// An event by its name.
+/// Return an event by its name.
 pub fn find(name: &str) -> Option<&'static Event> {
     EVENTS.iter().chain(&MORE_EVENTS).chain(&SOFTWARE_EVENTS).find(|event| event.name == name)
 }
 
-/// struct perf_event_attr, first published size (PERF_ATTR_SIZE_VER0): 64 bytes, known to every kernel.
+/// The first published size of struct perf_event_attr (PERF_ATTR_SIZE_VER0), 64 bytes, which every kernel
+/// knows.
 #[repr(C)]
 struct Attributes {
     kind: u32,
@@ -89,16 +91,16 @@ pub(super) const DISABLED: u64 = 1;
 pub(super) const INHERIT: u64 = 1 << 1;
 pub(super) const EXCLUDE_KERNEL: u64 = 1 << 5;
 pub(super) const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
-/// Counting begins where a program is executed (perf_event_open(2), enable_on_exec).
+/// The flag that counting begins when a program is executed (perf_event_open(2), enable_on_exec).
 pub(super) const ENABLE_ON_EXEC: u64 = 1 << 12;
 
-/// PERF_FORMAT_TOTAL_TIME_ENABLED and PERF_FORMAT_TOTAL_TIME_RUNNING. Groups cannot be read at once where they are
-/// inherited, on kernels before 6.12.
+/// The flags PERF_FORMAT_TOTAL_TIME_ENABLED and PERF_FORMAT_TOTAL_TIME_RUNNING. An inherited group cannot be
+/// read in one call on kernels before 6.12.
 pub(super) const TIMES: u64 = 1 | 1 << 1;
 
 const CLOSE_ON_EXEC: u64 = 1 << 3;
 
-/// `flags` and `read_format` are those of the attributes; `group` -1: a group of its own.
+/// Open a counter with the `flags` and `read_format` of the attributes; `group` -1 makes a group of its own.
 pub(super) fn open(event: &Event, pid: i32, group: RawFd, flags: u64, read_format: u64) -> io::Result<File> {
     let attributes = Attributes {
         kind: event.kind,
@@ -121,28 +123,29 @@ pub(super) fn open(event: &Event, pid: i32, group: RawFd, flags: u64, read_forma
     Ok(unsafe { File::from_raw_fd(fd as RawFd) })
 }
 
-/// Open the counter on this process, as an ordinary user may at paranoid level 2, and close it again. An error is words.
+/// Open the counter on this process, as an ordinary user may at paranoid level 2, and close it again. An
+/// error is a text.
 pub fn attempt(event: &Event) -> Result<(), String> {
     open(event, 0, -1, DISABLED | EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR, 0)
         .map(drop)
         .map_err(|error| refusal(event, &error))
 }
 
-/// Whether the kernel does not let this user count, at least not its own work.
+/// Return whether the kernel does not let this user count, at least not the kernel's own work.
 pub(super) fn barred(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EACCES | libc::EPERM))
 }
 
-/// A counter with the times in which it should have been and was counted, both ns.
+/// Read a counter with the times for which it should have been and was counted, both ns.
 pub(super) fn read_with_times(mut file: &File) -> io::Result<[u64; 3]> {
     let mut bytes = [0; 24];
-    // What could not be scheduled at all gives nothing (perf_event_open(2), "error state").
+    // An event that could not be scheduled at all returns nothing (perf_event_open(2), "error state").
     file.read_exact(&mut bytes)?;
     let word = |place: usize| bytes[8 * place..8 * place + 8].try_into().map_or(0, u64::from_ne_bytes);
     Ok([word(0), word(1), word(2)])
 }
 
-/// Why an event cannot be counted.
+/// Explain why an event cannot be counted.
 pub fn refusal(event: &Event, error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
@@ -157,14 +160,14 @@ pub fn refusal(event: &Event, error: &io::Error) -> String {
     }
 }
 
-/// Columns of what is counted, in the order of `Counts`.
+/// The columns of counts, in the order of `Counts`.
 pub const COUNTS: [&str; 4] = ["cycles", "instructions", "counters_enabled_ns", "counters_running_ns"];
 
-/// Both events, and the time in which they should have been and were counted, by `COUNTS`. None is unknown.
+/// Both events, and the time for which they should have been and were counted, by `COUNTS`. None is unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Counts {
     pub values: [Option<u64>; COUNTS.len()],
-    /// Whether the kernel's own work is among them; None: nothing was counted.
+    /// Whether the counts include the kernel's own work; None: nothing was counted.
     pub kernel: Option<bool>,
 }
 
@@ -172,18 +175,18 @@ impl Counts {
     /// The start of sums.
     pub const ZERO: Self = Self { values: [Some(0); COUNTS.len()], kernel: None };
 
-    /// By the column's name.
+    /// Return a value by the name of its column.
     pub fn value(&self, name: &str) -> Option<u64> {
         self.values[COUNTS.iter().position(|count| *count == name)?]
     }
 
-    /// The word in the record.
+    /// Return the word for the scope in the record.
     pub fn scope(&self) -> Option<&'static str> {
         self.kernel.map(|kernel| if kernel { "all" } else { "user" })
     }
 
-    /// Add another run's. What is unknown of one is unknown of the sum, and so is a sum over different scopes; nothing
-    /// that comes after makes it known again.
+    /// Add those of another run. A sum is unknown if one of its terms is, or if the scopes differ; later
+    /// terms do not make it known again.
     pub fn add(&mut self, run: &Self) {
         if self.kernel.zip(run.kernel).is_some_and(|(one, other)| one != other) {
             return *self = Self::default();
@@ -207,8 +210,8 @@ pub struct Counters {
 type Sums = [u64; COUNTS.len()];
 
 impl Counters {
-    /// Count a pair of all that a process does, and starts from now on. Without the kernel's own work where that is not
-    /// permitted. An error says which event cannot be counted and why.
+    /// Count a pair of events for all that a process does, and starts from now on, without the kernel's own
+    /// work if that is not permitted. An error names the event that cannot be counted and the reason.
     pub fn open(pid: i32, pair: Pair) -> Result<Self, String> {
         let with = |flags: u64| -> Result<[File; 2], (&'static Event, io::Error)> {
             let flags = flags | INHERIT | EXCLUDE_HYPERVISOR;
@@ -226,12 +229,12 @@ impl Counters {
         Ok(made)
     }
 
-    /// A run is about to start: what was counted before is none of it.
+    /// Register the start of a run: earlier counts are not part of it.
     pub fn begin(&mut self) {
         self.begun = self.read().unwrap_or(self.begun);
     }
 
-    /// The counts since then.
+    /// Return the counts since the start of the run.
     pub fn since(&self) -> Counts {
         let Ok(now) = self.read() else { return Counts::default() };
         Counts { values: moved(&self.begun, &now), kernel: Some(self.kernel) }
@@ -243,7 +246,7 @@ impl Counters {
     }
 }
 
-/// Return how far sums have moved. Everything but the times is unknown for a pair that never ran.
+/// Return how far sums have moved. Everything except the times is unknown for a pair that never ran.
 fn moved(begun: &Sums, now: &Sums) -> [Option<u64>; COUNTS.len()] {
     let mut values: [_; COUNTS.len()] = std::array::from_fn(|place| now[place].checked_sub(begun[place]));
     if values[3] == Some(0) {
@@ -257,7 +260,7 @@ mod tests {
     use super::*;
     use std::process::{Command, Stdio};
 
-    /// Return the counts of the kernel's own events for `sh`; None where this machine lets nobody count.
+    /// Return the counts of the kernel's own events for `sh`; None if this machine lets nobody count.
     fn counted(pair: [&str; 2], script: &str) -> Option<Counts> {
         let pair = pair.map(|name| find(name).unwrap());
         let mut counters = match Counters::open(0, pair) {

@@ -1,9 +1,10 @@
-//! One running process with all its threads: what they have run, waited and switched, as sums that never go backwards.
+//! One running process with all its threads: its times, waits and switches, as sums that never decrease.
 //!
-//! `/proc/PID/stat` and `/proc/PID/io` count for the whole process, ended threads included (proc(5)). Time on the run
-//! queue and switches are kept per thread (`/proc/PID/task/TID/schedstat`, `status`), and are lost with it: what a thread
-//! was last seen with is kept here when it ends. What it did between that reading and its end, and threads that came and
-//! went in between, are not in these sums; `user_ns` and `system_ns` have them, and show how much is missing.
+//! `/proc/PID/stat` and `/proc/PID/io` count for the whole process, ended threads included (proc(5)). The
+//! time on the run queue and the switches are counted per thread (`/proc/PID/task/TID/schedstat`, `status`),
+//! and are lost with it: the values of a thread at the last reading are stored here when it ends. What it did
+//! between that reading and its end, and threads that came and went in between, are not in these sums;
+//! `user_ns` and `system_ns` include them, and show how much is missing.
 
 use std::collections::HashMap;
 use std::fs;
@@ -41,14 +42,14 @@ impl Sums {
 
 #[derive(Debug, Clone, Copy)]
 struct Thread {
-    /// Ticks since boot: a number that is used again belongs to another thread.
+    /// Its start in ticks since boot: a reused number belongs to another thread.
     started: u64,
     sums: Sums,
-    /// In which reading it was last seen.
+    /// The number of the last reading that found it.
     seen: u64,
 }
 
-/// The threads of the process whose `/proc/PID` is this directory, ascending.
+/// Return the threads of the process whose `/proc/PID` is this directory, ascending.
 pub fn thread_ids(directory: &Path) -> io::Result<Vec<i32>> {
     whole_listing(|| {
         let mut found = Vec::new();
@@ -60,7 +61,7 @@ pub fn thread_ids(directory: &Path) -> io::Result<Vec<i32>> {
     })
 }
 
-/// A process that is read again and again.
+/// A process that is read repeatedly.
 pub struct Process {
     directory: PathBuf,
     threads: HashMap<i32, Thread>,
@@ -69,12 +70,12 @@ pub struct Process {
     reading: u64,
     tick_ns: u64,
     page_bytes: u64,
-    /// Whether the kernel counts waiting for block devices: then zero is zero.
+    /// Whether the kernel counts waiting for block devices, so that zero means no wait.
     delays: bool,
 }
 
 impl Process {
-    /// The process whose `/proc/PID` is this directory. `delays`: delay accounting is on.
+    /// Use the process whose `/proc/PID` is this directory. `delays`: delay accounting is on.
     pub fn new(directory: &Path, delays: bool) -> Self {
         // SAFETY: no pointers.
         let (ticks, page) = unsafe { (libc::sysconf(libc::_SC_CLK_TCK), libc::sysconf(libc::_SC_PAGESIZE)) };
@@ -90,12 +91,12 @@ impl Process {
         }
     }
 
-    /// The unit of an account's `started`, ns.
+    /// Return the unit of an account's `started`, ns.
     pub fn tick_ns(&self) -> u64 {
         self.tick_ns
     }
 
-    /// Read it. An error when it has gone.
+    /// Read the account. An error when the process has gone.
     pub fn read(&mut self) -> io::Result<Account> {
         let stat = PidStat::parse(&fs::read(self.directory.join("stat"))?)
             .ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "its stat file is not understood"))?;
@@ -136,12 +137,12 @@ impl Process {
         }
     }
 
-    /// Sum over the threads there are, and those that were.
+    /// Sum over the live threads, and those that have ended.
     fn sum(&mut self, account: &mut Account) -> io::Result<()> {
         self.reading += 1;
         let mut unknown = None;
         for tid in thread_ids(&self.directory)? {
-            // A thread that ended between being listed and being read stays as it was last seen.
+            // A thread that ended after it was listed stays as it was last seen.
             if let Err(error) = self.thread(tid, &self.directory.join(format!("task/{tid}"))) {
                 if !gone(&error) {
                     unknown = Some(refusal("proc/PID/task/TID/schedstat", &error));
@@ -184,7 +185,7 @@ impl Process {
         if let Some(known) = self.threads.get_mut(&tid) {
             let same =
                 known.sums.run_ns == run_ns && known.sums.wait_ns == wait_ns && known.sums.slices == slices;
-            // It has not run, so that nothing else of it has moved.
+            // The thread has not run, so nothing else of it has changed.
             if same {
                 known.seen = self.reading;
                 return Ok(());
@@ -212,7 +213,8 @@ impl Process {
     }
 }
 
-/// Whether the error says that there is no such thread or process any more: ESRCH from an open file, ENOENT else.
+/// Return whether the error means that the thread or process does not exist any more: ESRCH from an open
+/// file, else ENOENT.
 pub fn gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ESRCH | libc::ENOENT))
 }

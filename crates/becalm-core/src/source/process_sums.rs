@@ -1,9 +1,10 @@
-//! The kernel's sums over a running process, threads that have ended included (taskstats by thread group).
+//! The kernel's sums over a running process, ended threads included (taskstats by thread group).
 //!
-//! A thread that ends is in these sums twice for a while: `taskstats_exit` adds it to those of the threads that have
-//! ended, and until `exit_notify` it still counts as one that runs (kernel/taskstats.c, fill_stats_for_tgid). The CPU clock
-//! of the process has every thread once (kernel/sched/cputime.c, thread_group_cputime), so that sums with more CPU time
-//! than this clock shows have a thread twice; those of the reading before stand then.
+//! A thread that ends is in these sums twice for a while: `taskstats_exit` adds it to those of the threads
+//! that have ended, and until `exit_notify` it still counts as one that runs (kernel/taskstats.c,
+//! fill_stats_for_tgid). The CPU clock of the process includes every thread once (kernel/sched/cputime.c,
+//! thread_group_cputime), so sums with more CPU time than this clock include a thread twice; then those of
+//! the previous reading are used.
 
 use std::io;
 
@@ -18,40 +19,42 @@ pub struct ProcessSums {
 }
 
 impl ProcessSums {
-    /// Ask the kernel once: an error where it does not tell this user, or counts processes in another namespace.
+    /// Ask the kernel once: an error if it does not answer this user, or counts processes in another
+    /// namespace.
     pub fn new(pid: i32) -> io::Result<Self> {
         let mut sums = Self { taskstats: TaskStats::open()?, pid, last: None };
         sums.read()?;
         Ok(sums)
     }
 
-    /// Return the sums; None as long as no reading was free of a thread that counts twice.
+    /// Return the sums; None as long as every reading included a thread twice.
     pub fn read(&mut self) -> io::Result<Option<Delays>> {
         let sums = self.taskstats.of_process(self.pid as u32)?.delays;
-        // Read after the sums: time that passes in between is on the side of this clock.
+        // The clock is read after the sums: the time in between counts for the clock.
         let cpu_ns = process_cpu_ns(self.pid)?;
         self.last = next(self.last, sums, cpu_ns);
         Ok(self.last)
     }
 }
 
-/// Return the sums that stand after a reading: the last ones where the new ones have a thread twice.
+/// Return the sums to use after a reading: the last ones if the new ones include a thread twice.
 fn next(last: Option<Delays>, sums: Delays, cpu_ns: u64) -> Option<Delays> {
     let doubled = sums.value("exec_ns").is_some_and(|exec_ns| exec_ns > cpu_ns);
     let mut all = match (last, doubled) {
         (None, true) => return None,
         (None, false) => sums,
         (Some(last), true) => last,
-        // A thread that counted twice may have been too short to be seen by its CPU time.
+        // A thread that counted twice may have been too short to show in the CPU time.
         (Some(last), false) => sums.at_least(&last),
     };
     all.0[0] = Some(last.and_then(|last| last.0[0]).unwrap_or(0).max(cpu_ns));
     Some(all)
 }
 
-/// CPU time of a process by its scheduler's clock, ns: every thread that it ever had, once (clock_getcpuclockid(3)).
+/// Return the CPU time of a process by its scheduler's clock, ns: every thread that it ever had, once
+/// (clock_getcpuclockid(3)).
 pub(super) fn process_cpu_ns(pid: i32) -> io::Result<u64> {
-    // include/linux/posix-timers_types.h: the number's complement, and CPUCLOCK_SCHED.
+    // The clock is the complement of the number with CPUCLOCK_SCHED (include/linux/posix-timers_types.h).
     let clock = (!pid << 3) | 2;
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the structure is ours.
@@ -76,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_counts_twice_leaves_the_last_sums() {
-        // 22 ms of three threads, one of which had 25 ms and is being counted a second time.
+        // The later sum of 47 ms exceeds the 23 ms of the clock: it includes a thread twice.
         let before = next(None, sums(21, 5), 22);
         assert_eq!(before, Some(sums(22, 5)));
         assert_eq!(next(before, sums(47, 9), 23), Some(sums(23, 5)));
@@ -99,7 +102,7 @@ mod tests {
         let first = process_cpu_ns(std::process::id() as i32).unwrap();
         let second = process_cpu_ns(std::process::id() as i32).unwrap();
         assert!(0 < first && first <= second);
-        // Above the largest number of a process (PID_MAX_LIMIT is 2^22).
+        // This is above the largest number of a process (PID_MAX_LIMIT is 2^22).
         assert_eq!(process_cpu_ns(1 << 23).unwrap_err().raw_os_error(), Some(libc::ESRCH));
     }
 }

@@ -1,7 +1,7 @@
 //! The processes that used the CPUs between two readings of all `/proc/PID/stat` (proc_pid_stat(5)).
 //!
-//! A look costs about 10 us a process: it is taken before and after a run, never at each sample. Processes that began or
-//! ended in between are not seen.
+//! A look costs about 10 us per process: it is taken before and after a run, never at each sample. Processes
+//! that began or ended in between are not seen.
 
 use std::collections::HashMap;
 use std::fs;
@@ -15,7 +15,7 @@ use super::TICK_NS;
 pub struct Process {
     pub name: String,
     pub ticks: u64,
-    /// When it began, in ticks since the machine did: numbers are used again.
+    /// The time when it began, in ticks since the boot: numbers are reused.
     pub began: u64,
 }
 
@@ -58,7 +58,7 @@ impl Processes {
     }
 }
 
-/// User and system time are fields 14 and 15, the beginning is field 22.
+/// Parse the file: user and system time are fields 14 and 15, the start time is field 22.
 fn parse(text: &[u8]) -> Option<Process> {
     let stat = PidStat::parse(text)?;
     let (ticks, began) = (stat.at(14)?.checked_add(stat.at(15)?)?, stat.at(22)?);

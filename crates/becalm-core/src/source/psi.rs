@@ -7,7 +7,8 @@ use super::interface::Source;
 use super::layout::{counter, state, Column, Columns, Record, UNKNOWN};
 use super::membership::Membership;
 
-/// Time in which some or all tasks waited, and its share of the last 10, 60 and 300 s in hundredths of a percent.
+/// The time for which some or all tasks waited, and its share of the last 10, 60 and 300 s in hundredths of a
+/// percent.
 static PRESSURE: [Column; 4] =
     [counter("total_us"), state("avg10_hundredths"), state("avg60_hundredths"), state("avg300_hundredths")];
 
@@ -20,7 +21,7 @@ struct Psi {
     group: Vec<Kept>,
 }
 
-/// Opens nothing yet.
+/// Create the source, without opening anything yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     let machine = RESOURCES.map(|name| Kept::new(place, &format!("proc/pressure/{name}")));
     Box::new(Psi {
@@ -71,7 +72,7 @@ impl Psi {
     }
 }
 
-/// A line such as "some avg10=6.41 avg60=6.49 avg300=11.20 total=2173464534".
+/// Parse a line such as "some avg10=6.41 avg60=6.49 avg300=11.20 total=2173464534".
 fn pressure(whose: &str, resource: &str, line: &[u8], record: &mut Record<'_>) {
     let mut words = Words(line);
     let Some(kind @ (b"some" | b"full")) = words.next() else { return };

@@ -1,4 +1,4 @@
-//! Reading the sources of one machine, again and again.
+//! A repeated reading of the sources of one machine.
 
 use std::sync::Arc;
 
@@ -23,18 +23,18 @@ struct Open {
 }
 
 impl Reader {
-    /// All sources of the table.
+    /// Open all sources of the table.
     pub fn all(place: &Place) -> Self {
         Self::new(place, TABLE.iter())
     }
 
-    /// Some sources, read in this order.
+    /// Open some sources, which are read in this order.
     pub fn new<'r>(place: &Place, rows: impl Iterator<Item = &'r Row>) -> Self {
         let open = |row: &Row| Open { name: row.name, source: (row.open)(place), layout: Arc::default() };
         Self { sources: rows.map(open).collect(), buffer: Buffer::default(), clock: place.clock.clone() }
     }
 
-    /// Take a sample into a snapshot, whatever was in it before.
+    /// Take a sample into a snapshot, and replace its content.
     pub fn sample(&mut self, into: &mut Snapshot) {
         let Snapshot { sections, values } = into;
         values.clear();
@@ -67,7 +67,7 @@ impl Reader {
         }
     }
 
-    /// A new snapshot.
+    /// Take a sample into a new snapshot.
     pub fn snapshot(&mut self) -> Snapshot {
         let mut made = Snapshot::default();
         self.sample(&mut made);

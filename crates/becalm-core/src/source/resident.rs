@@ -1,8 +1,8 @@
-//! Memory that programs have at this moment: the resident pages of all processes below one, summed.
+//! The memory that programs have at this moment: the resident pages of all processes below one, summed.
 //!
-//! Pages that several processes share count in each of them (Documentation/filesystems/proc.rst, statm): what they share
-//! would have to be found page by page (smaps_rollup), which takes the programs' own memory locks. Once made, a reading
-//! allocates nothing.
+//! Pages that several processes share count in each of them (Documentation/filesystems/proc.rst, statm):
+//! shared pages could only be found one by one (smaps_rollup), which takes the programs' own memory locks.
+//! After the first one, a reading allocates nothing.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -11,13 +11,13 @@ use std::os::fd::AsRawFd;
 use super::bytes::{number, Words};
 use crate::exec::tree::is_spared;
 
-/// More processes than this are not looked for: what they have is unknown then.
+/// The largest number of processes: with more of them the memory is unknown.
 const MOST: usize = 4096;
 
-/// Reads how much memory the descendants of a process have.
+/// A reader of the memory of the descendants of a process.
 pub struct Resident {
     found: Vec<libc::pid_t>,
-    /// Pages of those found, in their order.
+    /// The pages of the processes found, in their order.
     pages: Vec<u64>,
     entries: Box<[u8; 8192]>,
     text: Box<[u8; 4096]>,
@@ -39,8 +39,8 @@ impl Default for Resident {
 }
 
 impl Resident {
-    /// Bytes that all descendants of this process have resident, but not what is kept next to programs (`tree::spare`).
-    /// None when there is none that has memory, or there are too many.
+    /// Return the resident bytes of all descendants of this process, except those that run next to programs
+    /// (`tree::spare`). None when no descendant has memory, or there are too many.
     pub fn below(&mut self, top: libc::pid_t) -> Option<u64> {
         self.found.clear();
         self.pages.clear();
@@ -50,7 +50,7 @@ impl Resident {
             if at + 1 >= MOST {
                 return None;
             }
-            // One that ended meanwhile has none.
+            // A process that ended meanwhile has none.
             let pages = self.of_process(pid).unwrap_or(0);
             self.pages.push(pages);
             sum += pages;
@@ -60,7 +60,8 @@ impl Resident {
         (sum > 0).then(|| sum * self.page)
     }
 
-    /// Return the processes that had most of it at the last reading, the largest first, with their name and bytes.
+    /// Return the processes that had most memory at the last reading, the largest first, with their names and
+    /// bytes.
     pub fn largest(&self, count: usize) -> Vec<(libc::pid_t, String, u64)> {
         let held = self.found.iter().copied().zip(self.pages.iter().copied());
         let mut held: Vec<_> = held.filter(|(_, pages)| *pages > 0).collect();
@@ -124,8 +125,8 @@ impl Resident {
     }
 }
 
-/// The number that an entry of getdents64(2) is called, if it is one, and where the next begins: 8 bytes inode, 8 offset,
-/// 2 length, 1 type, and the name with its zero.
+/// Return the number in the name of an entry of getdents64(2), if it has one, and the place of the next: 8
+/// bytes inode, 8 offset, 2 length, 1 type, and the name with its zero.
 fn entry(entries: &[u8], at: usize) -> Option<(Option<u64>, usize)> {
     let length = usize::from(u16::from_ne_bytes(entries.get(at + 16..at + 18)?.try_into().ok()?));
     let name = entries.get(at + 19..at + length)?;
@@ -152,7 +153,7 @@ mod tests {
 
     #[test]
     fn children_of_children_are_in_it() {
-        // The shell starts another one, which waits for its input to end: both are there until then.
+        // The shell starts another one, which waits for the end of its input: both exist until then.
         let mut made = Command::new("sh")
             .args(["-c", "sh -c 'echo; read x'; true"])
             .stdin(Stdio::piped())

@@ -1,4 +1,5 @@
-//! Rows of numbers from one thread to another, of a fixed number: a full ring drops what is new and counts it.
+//! A ring of rows of numbers from one thread to another, with a fixed number of rows: a full ring drops new
+//! rows and counts them.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -7,15 +8,15 @@ pub struct Ring {
     cells: Vec<AtomicU64>,
     width: usize,
     rows: usize,
-    /// Rows ever pushed; written by the thread that pushes.
+    /// The number of rows ever pushed; written by the thread that pushes.
     pushed: AtomicUsize,
-    /// Rows ever popped; written by the thread that pops.
+    /// The number of rows ever popped; written by the thread that pops.
     popped: AtomicUsize,
     dropped: AtomicU64,
 }
 
 impl Ring {
-    /// Room for `rows` rows of `width` numbers.
+    /// Create a ring for `rows` rows of `width` numbers.
     pub fn new(rows: usize, width: usize) -> Self {
         let rows = rows.max(1);
         let cells = (0..rows * width).map(|_| AtomicU64::new(0)).collect();
@@ -23,15 +24,16 @@ impl Ring {
         Self { cells, width, rows, pushed: zero(), popped: zero(), dropped: AtomicU64::new(0) }
     }
 
-    /// Numbers in a row.
+    /// Return the number of numbers in a row.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// Add a row. False, and one more dropped, when the ring is full. Only one thread may push.
+    /// Add a row. Return false, and count one more as dropped, when the ring is full. Only one thread may
+    /// push.
     pub fn push(&self, row: &[u64]) -> bool {
         let pushed = self.pushed.load(Ordering::Relaxed);
-        // Acquire: the popping thread has read what stood in the cells.
+        // Acquire: the popping thread has read the content of the cells.
         if pushed.wrapping_sub(self.popped.load(Ordering::Acquire)) >= self.rows || row.len() != self.width {
             self.dropped.fetch_add(1, Ordering::Relaxed);
             return false;
@@ -44,7 +46,7 @@ impl Ring {
         true
     }
 
-    /// Take the oldest row into `row`. False when there is none. Only one thread may pop.
+    /// Move the oldest row into `row`. Return false when there is none. Only one thread may pop.
     pub fn pop(&self, row: &mut Vec<u64>) -> bool {
         let popped = self.popped.load(Ordering::Relaxed);
         if popped == self.pushed.load(Ordering::Acquire) {
@@ -56,7 +58,7 @@ impl Ring {
         true
     }
 
-    /// Rows that found no room.
+    /// Return the number of rows for which there was no room.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }

@@ -1,6 +1,6 @@
 //! Values that are read only once for a new row: whether a disk is whole, a network interface's MTU.
 
-/// Such values by the row's place in the file.
+/// The values by the row's place in the file.
 pub struct RowCache<T>(Vec<(Vec<u8>, T)>);
 
 impl<T> Default for RowCache<T> {
@@ -10,7 +10,8 @@ impl<T> Default for RowCache<T> {
 }
 
 impl<T: Copy> RowCache<T> {
-    /// The value for the key at this place; found out when another key, or none, was there before.
+    /// Return the value for the key at this place; it is found anew when another key, or none, was there
+    /// before.
     pub fn get(&mut self, place: usize, key: &[u8], find: impl FnOnce(&str) -> T) -> T {
         match self.0.get(place) {
             Some((known, value)) if known == key => *value,

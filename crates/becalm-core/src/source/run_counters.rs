@@ -1,11 +1,13 @@
-//! Events of one run, as many as were asked for: from the exec of its program on, descendants included.
+//! The requested events of one run, from the exec of its program on, descendants included.
 //!
-//! They are opened on the process that starts programs, and inherited: what a child has of them is switched on by its own
-//! exec (`perf_event_enable_on_exec` in kernel/events/core.c), so that nothing of what comes before is counted, and nobody
-//! but the agent ever holds a descriptor. They are opened anew for each run: when the kernel switches from that process to
-//! its child it may exchange what both have of the counters (`perf_event_context_sched_out`), and then the exec of the child
-//! takes the switch from all children that come later. Events of the processor are one group: the kernel counts all of them or none
-//! at a time. Where it had to let them take turns with others', what was counted is of a part of the run, and no value.
+//! They are opened on the process that starts programs, and inherited: a child's share of them is switched on
+//! by its own exec (`perf_event_enable_on_exec` in kernel/events/core.c), so that nothing before it is
+//! counted, and nobody except the agent ever has a descriptor. They are opened anew for each run: when the
+//! kernel switches from that process to its child it may exchange the counters of the two
+//! (`perf_event_context_sched_out`), and then the exec of the child removes `enable_on_exec` from the events
+//! of all later children. Events of the processor are one group: the kernel counts all of them or none at a
+//! time. If it had to let them take turns with others' events, the counts cover a part of the run, and are
+//! not reported.
 
 use std::fs::{self, File};
 use std::io;
@@ -17,10 +19,10 @@ use super::perf_events::{
 };
 use crate::refusal::errno_words;
 
-/// Shares of a run below this in which events were counted are no whole run: the rest is the time that switching takes.
+/// The smallest counted share of a run that is the whole run: the rest is the time that switching takes.
 const WHOLE: f64 = 0.999;
 
-/// Why a run's events are not known.
+/// The reason why a run's events are not known.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum CountError {
     #[error("it was counted in {:.0} % of the time: there are more events than this processor has counters, or others count, too (perf, the NMI watchdog). Ask for fewer events at once", 100.0 * .0)]
@@ -34,12 +36,13 @@ pub enum CountError {
 /// Events that are being counted.
 pub struct RunCounters {
     events: Vec<(&'static Event, File)>,
-    /// Whether the kernel's own work is left out: this user may not see it.
+    /// Whether the kernel's own work is left out, because this user may not see it.
     pub user_only: bool,
 }
 
 impl RunCounters {
-    /// Count events of what a process starts from now on; 0: this one. An error says which cannot be and why.
+    /// Count events of everything that a process starts from now on; 0: this process. An error names the
+    /// event that cannot be counted and the reason.
     pub fn open(pid: i32, wanted: &[&'static Event]) -> Result<Self, String> {
         let (events, user_only) = match opened(pid, wanted, 0) {
             Err((event, error)) if barred(&error) => {
@@ -62,7 +65,7 @@ impl RunCounters {
     }
 }
 
-/// Open all, those of the processor as one group; an error with the event that it is about.
+/// Open all events, those of the processor as one group; an error with the event that it is about.
 fn opened(
     pid: i32,
     wanted: &[&'static Event],
@@ -78,7 +81,7 @@ fn opened(
     Ok(made)
 }
 
-/// A count with the times in which it should have been and was made.
+/// Return a count, if the time for which it was counted is the time for which it should have been.
 fn whole([count, enabled, running]: [u64; 3]) -> Result<u64, CountError> {
     match running as f64 / enabled as f64 {
         _ if enabled == 0 || running == 0 => Err(CountError::Never),
@@ -106,7 +109,7 @@ impl Circumstances {
     }
 }
 
-/// Why not, and what to do: an end of a sentence and further ones.
+/// Explain why an event cannot be counted and what to do: the end of a sentence, and further sentences.
 fn why_not(event: &Event, error: &io::Error, here: &Circumstances) -> String {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) if event.is_hardware() && here.guest => {
@@ -148,7 +151,7 @@ mod tests {
 
     const SOFTWARE: [&str; 2] = ["page-faults", "task-clock"];
 
-    /// Return the counts of a script for each event; None where this machine lets nobody count.
+    /// Return the counts of a script for each event; None if this machine lets nobody count.
     fn run(names: &[&str], script: &str) -> Option<Vec<u64>> {
         let wanted: Vec<_> = names.iter().map(|name| find(name).unwrap()).collect();
         let counters = match RunCounters::open(0, &wanted) {
@@ -158,7 +161,7 @@ mod tests {
                 return None;
             }
         };
-        // What this process itself does is none of it: it executes nothing.
+        // The work of this process itself does not count: it executes no program.
         let touched: Vec<u8> = vec![1; 8 << 20];
         assert_eq!(touched.iter().map(|byte| u64::from(*byte)).sum::<u64>(), 8 << 20);
         let made = Command::new("sh").args(["-c", script]).stdout(Stdio::null()).status().unwrap();

@@ -1,7 +1,9 @@
-//! States over time (runnable tasks, pressures, frequencies), taken by a thread of its own that costs next to nothing.
+//! States over time (runnable tasks, pressures, frequencies), sampled by a separate thread that costs next to
+//! nothing.
 //!
-//! Totals come from differences between two snapshots; the series shows only the shape in between. Each row holds the
-//! time and the states as they were named at the start; what came later is not in it, what went is unknown.
+//! Totals come from differences between two snapshots; the series shows only the shape in between. Each row
+//! has the time and the states that existed at the start; states that come later are left out, states that go
+//! become unknown.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
@@ -19,22 +21,22 @@ use super::snapshot::Snapshot;
 use super::table::find;
 use crate::exec::{clock_ns, now_ns};
 
-/// Sources of states, cheapest first.
+/// The sources of states, cheapest first.
 pub const STATES: [&str; 3] = ["loadavg", "psi", "frequency"];
 
 /// The work and the cost of a sampler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Account {
     pub samples: u64,
-    /// Samples that found the ring full.
+    /// The number of samples that found the ring full.
     pub dropped: u64,
-    /// Periods that passed without a sample: the thread woke late, or the share was used up.
+    /// The number of periods that passed without a sample: the thread woke late, or the share was used up.
     pub skipped: u64,
     /// CPU time of the thread, ns (CLOCK_THREAD_CPUTIME_ID), wake-ups included.
     pub cpu_ns: i64,
-    /// Since the thread started, ns.
+    /// The time since the thread started, ns.
     pub elapsed_ns: i64,
-    /// CPU time of opening the files and taking the first two samples, before that, ns.
+    /// The CPU time of opening the files and taking the first two samples before that, ns.
     pub setup_ns: i64,
 }
 
@@ -42,7 +44,7 @@ struct Shared {
     ring: Ring,
     stop: AtomicBool,
     paused: AtomicBool,
-    /// The thread has seen the pause and takes no sample until it is over.
+    /// Whether the thread has noticed the pause; it takes no sample until the pause is over.
     resting: AtomicBool,
     samples: AtomicU64,
     skipped: AtomicU64,
@@ -60,9 +62,9 @@ pub struct Sampler {
 }
 
 impl Sampler {
-    /// Sample these sources every `period_ns`, or as rarely as a thousandth of one CPU demands; keep `rows` rows that
-    /// were not taken yet. The first sample is taken here, by the caller's thread, after one that opens the files.
-    /// Unknown names are left out.
+    /// Sample these sources every `period_ns`, or as rarely as a thousandth of one CPU demands; store up to
+    /// `rows` rows until they are taken. The first sample is taken here, by the caller's thread, after one
+    /// that opens the files. Unknown names are left out.
     pub fn start(place: &Place, sources: &[&str], period_ns: i64, rows: usize) -> io::Result<Self> {
         let mut names = Vec::new();
         let columns = |first: &Snapshot| -> Box<dyn Rows> {
@@ -74,7 +76,7 @@ impl Sampler {
         Ok(made)
     }
 
-    /// The same with rows of one's own making. It takes at most `share` of one CPU.
+    /// Do the same with the caller's own rows. Sampling takes at most `share` of one CPU.
     pub fn with(
         place: &Place,
         sources: &[&str],
@@ -85,7 +87,7 @@ impl Sampler {
         let begun = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
         let mut reader = Reader::new(place, sources.iter().filter_map(|name| find(name)));
         let mut first = reader.snapshot();
-        // Once more, warm: what a sample costs.
+        // This second sample shows the usual cost.
         let before = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
         reader.sample(&mut first);
         let cost = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) - before;
@@ -111,12 +113,12 @@ impl Sampler {
         Ok(Self { shared, thread: Some(thread), started_ns, setup_ns, names: Vec::new(), row: Vec::new() })
     }
 
-    /// Take no more samples until it is resumed. One that has begun may still come.
+    /// Take no more samples until `resume`. One that has begun may still come.
     pub fn pause(&self) {
         self.shared.paused.store(true, Ordering::Release);
     }
 
-    /// Go on after a pause. The time of the pause does not count as samples that were left out.
+    /// Continue after a pause. Periods during the pause do not count as skipped.
     pub fn resume(&self) {
         if self.shared.paused.swap(false, Ordering::AcqRel) {
             if let Some(thread) = &self.thread {
@@ -125,19 +127,20 @@ impl Sampler {
         }
     }
 
-    /// Names of the numbers of a row after the first, which is the time of reading (CLOCK_MONOTONIC_RAW, ns).
+    /// Return the names of the numbers of a row after the first, which is the time of reading
+    /// (CLOCK_MONOTONIC_RAW, ns).
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Hand over the rows taken so far, oldest first; a value not known is `UNKNOWN`.
+    /// Hand over the rows sampled so far, oldest first; an unknown value is `UNKNOWN`.
     pub fn take(&mut self, mut each: impl FnMut(&[u64])) {
         while self.shared.ring.pop(&mut self.row) {
             each(&self.row);
         }
     }
 
-    /// Return its work until now.
+    /// Return its work and cost so far.
     pub fn account(&self) -> Account {
         Account {
             samples: self.shared.samples.load(Ordering::Relaxed),
@@ -149,12 +152,12 @@ impl Sampler {
         }
     }
 
-    /// End it. Rows can still be taken.
+    /// Stop sampling. Rows can still be taken.
     pub fn stop(&mut self) -> Account {
         if let Some(thread) = self.thread.take() {
             self.shared.stop.store(true, Ordering::Release);
             thread.thread().unpark();
-            // It does not panic; if it did, its rows are still whole.
+            // The thread does not panic; if it did, its rows are still whole.
             drop(thread.join());
         }
         self.account()
@@ -168,8 +171,8 @@ impl Drop for Sampler {
 }
 
 impl Shared {
-    /// Sleep, sample, and so on. A sample is expected to cost what the one before did, or what they did on average when
-    /// that is less: one that was disturbed is paid for, but not expected again.
+    /// Sleep and sample in turn. A sample is expected to cost as much as the one before, or the average if
+    /// that is less: a disturbed sample is paid for, but not expected again.
     fn work(
         &self,
         mut reader: Reader,
@@ -179,7 +182,8 @@ impl Shared {
         mut cost: i64,
     ) {
         let mut spent = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
-        // What starting the thread and its first sample took comes once: it must not keep the others away for long.
+        // Starting the thread and its first sample cost something only once: that must not delay the others
+        // for long.
         let mut once = None;
         while !self.stop.load(Ordering::Acquire) {
             if self.paused.load(Ordering::Acquire) {
@@ -204,7 +208,7 @@ impl Shared {
         }
     }
 
-    /// False when it was stopped or paused meanwhile.
+    /// Sleep until a time; return false if it was stopped or paused meanwhile.
     fn sleep_until(&self, due_ns: i64) -> bool {
         while !self.stop.load(Ordering::Acquire) && !self.paused.load(Ordering::Acquire) {
             match u64::try_from(due_ns - now_ns()) {
@@ -254,7 +258,7 @@ mod tests {
         let resting = |sampler: &Sampler| sampler.shared.resting.load(Ordering::Acquire);
         wait_for(|| resting(&sampler));
         let before = (sampler.account().samples, sampler.account().skipped);
-        // Who is woken without a reason rests on, and has taken nothing.
+        // A thread that is woken without a reason rests on, and has sampled nothing.
         sampler.thread.as_ref().unwrap().thread().unpark();
         wait_for(|| resting(&sampler));
         assert_eq!((sampler.account().samples, sampler.account().skipped), before);

@@ -8,7 +8,7 @@ use super::file::{Buffer, Kept, Place, Reason};
 use super::interface::Source;
 use super::layout::{counter, Column, Record};
 
-/// Fields 1, 3 to 9 of a "cpu" line are these; field 2 is always zero.
+/// The fields 1 and 3 to 9 of a "cpu" line; field 2 is always zero.
 static QUEUE: [Column; 8] = [
     counter("yields"),
     counter("schedules"),
@@ -22,7 +22,7 @@ static QUEUE: [Column; 8] = [
 
 static TASK: [Column; 3] = [counter("run_ns"), counter("wait_ns"), counter("slices")];
 
-/// Versions whose "cpu" lines have these nine fields; 16 and 17 changed the lines of domains alone.
+/// The versions whose "cpu" lines have these nine fields; 16 and 17 changed only the lines of domains.
 const VERSIONS: std::ops::RangeInclusive<u64> = 15..=17;
 
 struct SchedStat {
@@ -31,7 +31,7 @@ struct SchedStat {
     other_version: Reason,
 }
 
-/// Opens nothing yet.
+/// Create the source, without opening anything yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     Box::new(SchedStat {
         machine: Kept::new(place, "proc/schedstat"),

@@ -7,17 +7,17 @@ use super::interface::Rows;
 use super::layout::{Layout, UNKNOWN};
 use super::snapshot::{Section, Snapshot};
 
-/// The same columns from every sample, also after the machine has changed.
+/// Rows with the same columns from every sample, also after the machine has changed.
 pub struct Series {
     names: HashMap<String, usize>,
     layouts: Vec<Arc<Layout>>,
-    /// Where each column stands among the sample's values.
+    /// The place of each column among the sample's values.
     places: Vec<Option<usize>>,
     row: Vec<u64>,
 }
 
 impl Series {
-    /// The columns of the first sample.
+    /// Use the columns of the first sample.
     pub fn new(names: &[String], first: &Snapshot) -> Self {
         let columns = names.iter().enumerate().map(|(column, name)| (name.clone(), column)).collect();
         let mut made = Self {
@@ -55,7 +55,7 @@ impl Rows for Series {
     }
 }
 
-/// Names of all values of a snapshot with their sources before them, in the order of the values.
+/// Return the names of all values of a snapshot, prefixed with their sources, in the order of the values.
 pub fn qualified(snapshot: &Snapshot) -> Vec<String> {
     let sections = snapshot.sections.iter();
     let names = sections.flat_map(|section| {

@@ -1,4 +1,4 @@
-//! One sample of everything, and what happened between two.
+//! One sample of all sources, and the changes between two samples.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::file::Reason;
 use super::layout::{Kind, Layout, UNKNOWN};
 
-/// Largest difference that is taken for a counter of 32 bits that began again at zero. A reset looks the same only
-/// when the counter stood in its last sixteenth; a busy disk's milliseconds take 3 days for that much.
+/// The largest difference that counts as a wrap of a 32-bit counter at zero. A reset looks the same only when
+/// the counter was in its last sixteenth; the milliseconds of a busy disk take 3 days to move that far.
 const LARGEST_WRAP: u64 = 1 << 28;
 
 /// The numbers of one source in one sample.
@@ -18,7 +18,7 @@ pub struct Section {
     pub at_ns: i64,
     /// The time that reading took, ns.
     pub took_ns: i64,
-    /// The missing values, in words.
+    /// The missing values, with reasons.
     pub missing: Vec<Reason>,
     pub(crate) layout: Arc<Layout>,
     pub(super) first: usize,
@@ -26,7 +26,7 @@ pub struct Section {
 }
 
 impl Section {
-    /// Why there is no number at all; None when there are some.
+    /// Return why there is no number at all; None when there are some.
     pub fn absent(&self) -> Option<String> {
         if self.len > 0 {
             return None;
@@ -46,12 +46,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A section by its source's name.
+    /// Return a section by its source's name.
     pub fn section(&self, name: &str) -> Option<&Section> {
         self.sections.iter().find(|section| section.name == name)
     }
 
-    /// Names, kinds and values of a section; a value that is not known is None.
+    /// Return names, kinds and values of a section; an unknown value is None.
     pub fn named<'s>(
         &'s self,
         section: &'s Section,
@@ -60,7 +60,7 @@ impl Snapshot {
         section.layout.names().zip(values).map(|((name, kind), value)| (name, kind, value))
     }
 
-    /// One value by the names of its source and itself.
+    /// Return one value by the names of its source and itself.
     pub fn value(&self, source: &str, name: &str) -> Option<u64> {
         self.named(self.section(source)?).find(|(found, ..)| found == name)?.2
     }
@@ -70,34 +70,34 @@ impl Snapshot {
     }
 }
 
-/// A value as it stands in the list, or None.
+/// Return a value as it is in the list, or None if it is unknown.
 pub fn known(value: u64) -> Option<u64> {
     (value != UNKNOWN).then_some(value)
 }
 
-/// Why it is not known how far a counter moved.
+/// The reason why it is not known how far a counter moved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unknown {
-    /// It ran backwards: reset, or one of those that do (steal, iowait, idle).
+    /// It ran backwards: it was reset, or is one that may do so (steal, iowait, idle).
     Backwards,
     /// It was not there at the beginning.
     Appeared,
     /// It was not there at the end.
     Disappeared,
-    /// Its place in the file held no number.
+    /// Its place in the file did not hold a number.
     Unread,
-    /// The file had its name twice.
+    /// The file contained its name twice.
     Twice,
     /// The second sample is not later than the first.
     Order,
-    /// It is a sum, and what it is a sum of has changed.
+    /// It is a sum, and its terms have changed.
     Changed,
     /// It is a number of things, and some came or went.
     Number,
 }
 
 impl Unknown {
-    /// The reason as a person reads it.
+    /// Return the reason in words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Backwards => "the counter ran backwards",
@@ -119,11 +119,11 @@ pub type Change = Result<u64, Unknown>;
 #[derive(Debug, Clone)]
 pub struct Moved {
     pub name: &'static str,
-    /// From the beginning of the first reading to that of the second, ns; None without both.
+    /// The time from the beginning of the first reading to that of the second, ns; None without both.
     pub interval_ns: Option<i64>,
-    /// Why there are none, when that is so.
+    /// The reason why there are none, if there are none.
     pub absent: Option<String>,
-    /// Counters by name, in the order of the file. States are left out.
+    /// The counters by name, in the order of the file. States are left out.
     pub changes: Vec<(String, Change)>,
 }
 
@@ -176,9 +176,9 @@ fn between((before, start): Side<'_>, (after, end): Side<'_>) -> Moved {
     }
 }
 
-/// The machine has changed in between: counters are found by their names.
+/// Find counters by their names, since the machine has changed in between.
 fn by_name((before, start): Side<'_>, (after, end): Side<'_>) -> Vec<(String, Change)> {
-    // None: the name came twice.
+    // None: the name occurred twice.
     let mut earlier: HashMap<String, Option<Option<u64>>> = HashMap::new();
     for (name, kind, value) in before.named(start) {
         if kind != Kind::State {
@@ -209,7 +209,7 @@ fn by_name((before, start): Side<'_>, (after, end): Side<'_>) -> Vec<(String, Ch
     changes
 }
 
-/// Return how far one counter moved: exactly, or not known.
+/// Return how far one counter moved, if that is known exactly.
 pub fn change(kind: Kind, before: Option<u64>, after: Option<u64>) -> Change {
     let (Some(before), Some(after)) = (before, after) else { return Err(Unknown::Unread) };
     if let Some(forward) = after.checked_sub(before) {
@@ -221,7 +221,8 @@ pub fn change(kind: Kind, before: Option<u64>, after: Option<u64>) -> Change {
     Err(Unknown::Backwards)
 }
 
-/// Return how far a counter of 32 bits, or a sum of such, moved when it has become smaller; None when it was reset.
+/// Return how far a 32-bit counter, or a sum of such counters, moved when it has become smaller; None when it
+/// was reset.
 pub(crate) fn wrapped(before: u64, after: u64) -> Option<u64> {
     after.checked_add(1 << 32)?.checked_sub(before).filter(|moved| *moved < LARGEST_WRAP)
 }

@@ -1,11 +1,11 @@
-//! `/proc/stat`: where the CPUs' time went, and counts of the whole machine (proc_stat(5)).
+//! The file `/proc/stat`: the time of the CPUs by kind, and counts of the whole machine (proc_stat(5)).
 
 use super::bytes::{lines, Words};
 use super::file::{Buffer, Kept, Place};
 use super::interface::Source;
 use super::layout::{counter, counter32, Column, Kind, Record};
 
-/// In ticks of USER_HZ, 1/100 s. Guest time is also in user, guest_nice also in nice.
+/// The times in ticks of USER_HZ, 1/100 s. Guest time is also in user, guest_nice also in nice.
 static TIMES: [Column; 10] = [
     counter("user"),
     counter("nice"),
@@ -19,10 +19,12 @@ static TIMES: [Column; 10] = [
     counter("guest_nice"),
 ];
 
-/// Interrupts that have a number, all together: those of devices. Each is printed with 32 bits (show_all_irqs).
+/// The sum of all interrupts that have a number: those of devices. Each is printed with 32 bits
+/// (show_all_irqs).
 static DEVICES: [Column; 1] = [counter32("devices")];
 
-/// Software interrupts by kind, in the kernel's order (include/linux/interrupt.h); 32 bits of each are printed.
+/// The software interrupts by kind, in the kernel's order (include/linux/interrupt.h); 32 bits of each are
+/// printed.
 static KINDS: [Column; 10] = [
     counter32("hi"),
     counter32("timer"),
@@ -38,7 +40,7 @@ static KINDS: [Column; 10] = [
 
 struct Stat(Kept);
 
-/// Opens nothing yet.
+/// Create the source, without opening anything yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     Box::new(Stat(Kept::new(place, "proc/stat")))
 }
@@ -50,7 +52,8 @@ impl Source for Stat {
             let mut words = Words(line);
             let Some(key) = words.next() else { continue };
             match key {
-                // The first number is the sum of the others, and of what has no number: the CPUs' own timers and calls.
+                // The first number is the sum of the others and of interrupts without a number: the CPUs' own
+                // timers and calls.
                 b"intr" => {
                     record.value(&[key], Kind::Counter, words.number());
                     record.numbers(&[key], &DEVICES, std::iter::once(sum(words)));
@@ -73,8 +76,8 @@ impl Source for Stat {
     }
 }
 
-/// Add all numbers of the rest of a line, each of 32 bits and so their sum, which would otherwise lose 2^32 whenever
-/// one of them begins again; None when there is none, or when the line has anything else.
+/// Add all numbers of the rest of a line, each of 32 bits. So is their sum, which would otherwise lose 2^32
+/// whenever one of them begins again; None when there are none, or when the line contains anything else.
 fn sum(mut words: Words<'_>) -> Option<u64> {
     let mut sum = words.number()?;
     while !words.rest().is_empty() {
@@ -83,7 +86,7 @@ fn sum(mut words: Words<'_>) -> Option<u64> {
     Some(sum & u64::from(u32::MAX))
 }
 
-/// "cpu", the sum over all that were ever online, or "cpu12".
+/// Return whether a key is "cpu", the sum over all CPUs that were ever online, or one such as "cpu12".
 fn is_cpu(key: &[u8]) -> bool {
     key.strip_prefix(b"cpu").is_some_and(|digits| digits.iter().all(u8::is_ascii_digit))
 }

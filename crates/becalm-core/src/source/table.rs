@@ -1,4 +1,4 @@
-//! The sources: a row each, with what it reads, what it says, its traps, and why it may be absent.
+//! The sources: a row each, with its files, the meaning of its numbers, its traps, and why it may be absent.
 //!
 //! docs/reference/load-sources.md is written from this table.
 
@@ -14,21 +14,22 @@ use super::{
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub name: &'static str,
-    /// Files below the root. PID is the process that is meant, N a CPU, GROUP a control group of the process.
+    /// The files below the root. PID is the process that is read, N a CPU, GROUP a control group of the
+    /// process.
     pub files: &'static [&'static str],
     /// The meaning of its numbers.
     pub what: &'static str,
-    /// In what they are counted, and how fine.
+    /// The unit of the numbers, and their resolution.
     pub unit: &'static str,
     /// The quantity that they are easily mistaken for.
     pub trap: &'static str,
-    /// Why it may not be there.
+    /// The reason why it may be absent.
     pub absent: &'static str,
     #[serde(skip)]
     pub open: fn(&Place) -> Box<dyn Source>,
 }
 
-/// All sources, in the order in which they are read: what reading itself disturbs comes first.
+/// All sources, in the order in which they are read: those that reading itself disturbs come first.
 pub static TABLE: [Row; 13] = [
     Row {
         name: "loadavg",
@@ -149,7 +150,7 @@ pub static TABLE: [Row; 13] = [
     },
 ];
 
-/// The row of a name.
+/// Return the row of a name.
 pub fn find(name: &str) -> Option<&'static Row> {
     TABLE.iter().find(|row| row.name == name)
 }

@@ -1,12 +1,14 @@
 //! The kernel's counts for single tasks, over generic netlink (Documentation/accounting/taskstats.rst,
-//! delay-accounting.rst, include/uapi/linux/taskstats.h): asked for a process, or told at the end of every task.
+//! delay-accounting.rst, include/uapi/linux/taskstats.h): on request for a process, or reported at the end of
+//! every task.
 //!
-//! `TaskStats::open` needs CAP_NET_ADMIN. `of_process` answers for a finished process that was not reaped yet. `listen`
-//! works in the first user and process namespaces alone; then `exits` hands over the tasks that have ended.
+//! `TaskStats::open` needs CAP_NET_ADMIN. `of_process` returns those of a finished process that was not
+//! reaped yet. `listen` works only in the first user and process namespaces; then `exits` hands over the
+//! tasks that have ended.
 //!
 //! The report at the end of a task lacks the CPU time since the last tick (`delayacct_add_tsk` reads
-//! `se.sum_exec_runtime` as it stands), up to 10 ms; of a process that is asked for afterwards nothing is lacking. Waits
-//! are whole either way.
+//! `se.sum_exec_runtime` as it stands), up to 10 ms; a request for a process afterwards returns all of it.
+//! Waits are whole either way.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -14,7 +16,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use super::delays::{Delays, DELAYS};
 use super::netlink::{self, ask, attribute, messages, receive, u16_at, u32_at, u64_at};
 
-/// A task that has ended, or a process that was asked for.
+/// A task that has ended, or a process that was requested.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task {
     pub pid: u32,
@@ -24,29 +26,31 @@ pub struct Task {
     pub delays: Delays,
     /// Its process; unknown before Linux 5.19.
     pub process: Option<u32>,
-    /// The life of its process until then, itself where that is unknown: since it was forked, in whole µs.
+    /// The life of its process until then, or of the task itself if that is unknown: since it was forked, in
+    /// whole µs.
     pub lived_ns: u64,
     /// Its name, which ends before a zero (proc_pid_comm(5)).
     pub name: [u8; 16],
 }
 
-/// Places of the parts in `struct taskstats`, in the order of `DELAYS`. The structure grows at its end; a kernel that has
-/// not come to a part yet sends fewer bytes.
+/// The offsets of the parts in `struct taskstats`, in the order of `DELAYS`. The structure grows at its end;
+/// an older kernel that lacks a part sends fewer bytes.
 const PLACES: [usize; DELAYS.len()] = [72, 24, 40, 56, 320, 336, 360, 408, 424];
 const RUNS: usize = 16;
 const NAME: usize = 80;
 const PID: usize = 128;
 const PARENT: usize = 132;
-/// Since it was forked, µs.
+/// The offset of the time since it was forked, µs.
 const LIFE_US: usize = 144;
-/// Since version 12: the thread group, and how long its leader has lived, µs.
+/// The offset of the thread group, followed by the life of its leader, µs (since version 12).
 const PROCESS: usize = 368;
 const PROCESS_LIFE_US: usize = 376;
 
-/// Version 15 (Linux 6.14) put new parts in between, version 16 moved them to the end.
+/// The version with another order: version 15 (Linux 6.14) put new parts in between, version 16 moved them to
+/// the end.
 const DISORDERED: u16 = 15;
 
-/// The size that a socket may hold before the kernel drops ends of tasks: an end takes some 2 KiB there.
+/// The size that a socket may hold before the kernel drops ends of tasks: an end takes about 2 KiB there.
 const BUFFER_BYTES: libc::c_int = 16 << 20;
 
 // include/uapi/linux/taskstats.h.
@@ -68,8 +72,8 @@ pub struct TaskStats {
 }
 
 impl TaskStats {
-    /// Find out how to ask, and that this kernel answers: an error where it is not permitted (EPERM), not built in
-    /// (ENOENT), or of a version whose order is not known (EPROTONOSUPPORT).
+    /// Find out how to ask, and whether this kernel answers: an error if it is not permitted (EPERM), not
+    /// built in (ENOENT), or of a version whose order is not known (EPROTONOSUPPORT).
     pub fn open() -> io::Result<Self> {
         let asking = netlink::socket()?;
         let mut buffer = vec![0; 1 << 16];
@@ -79,13 +83,14 @@ impl TaskStats {
         Ok(made)
     }
 
-    /// The first thread of a process that has ended and was not reaped.
+    /// Return the counts of the first thread of a process that has ended and was not reaped.
     pub fn of_leader(&mut self, pid: u32) -> io::Result<Task> {
         self.query(ATTR_PID, pid)
     }
 
-    /// All threads of a process that has ended and was not reaped. Of a single thread the kernel keeps its own numbers
-    /// alone, of several their sum alone (kernel/taskstats.c, fill_tgid_exit).
+    /// Return the counts of all threads of a process that has ended and was not reaped. For a single thread
+    /// the kernel stores only its own numbers, for several only their sum (kernel/taskstats.c,
+    /// fill_tgid_exit).
     pub fn of_process(&mut self, pid: u32) -> io::Result<Task> {
         let sum = self.query(ATTR_TGID, pid)?;
         if sum.runs > 0 {
@@ -108,28 +113,28 @@ impl TaskStats {
     pub fn listen(&mut self, cpus: &str) -> io::Result<()> {
         let listening = netlink::socket()?;
         for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
-            // Without the right to the first, the second gives as much as there is.
+            // Without the right to the first option, the second sets as much as is permitted.
             netlink::set_option(&listening, libc::SOL_SOCKET, option, &BUFFER_BYTES).ok();
         }
         let mut mask = cpus.trim().as_bytes().to_vec();
         mask.push(0);
-        // No answer comes but an acknowledgement, which tells of a refusal.
+        // The answer is only an acknowledgement, which reports a refusal.
         ask(&listening, &mut self.buffer, (self.family, CMD_GET), (ATTR_REGISTER_CPUMASK, &mask), true)?;
         self.listening = Some(listening);
         Ok(())
     }
 
-    /// Be told no more: every end of a task on the machine costs a message while somebody listens.
+    /// Stop listening: while somebody listens, every end of a task on the machine costs a message.
     pub fn hush(&mut self) {
         self.listening = None;
     }
 
-    /// Whether ends of tasks are reported.
+    /// Return whether ends of tasks are reported.
     pub fn listens(&self) -> bool {
         self.listening.is_some()
     }
 
-    /// Hand over the tasks that have ended since the last time. Returns how often the kernel had to drop some.
+    /// Hand over the tasks that have ended since the last call. Return how often the kernel had to drop some.
     pub fn exits(&mut self, mut each: impl FnMut(Task)) -> u64 {
         let Some(listening) = &self.listening else { return 0 };
         let mut dropped = 0;
@@ -151,22 +156,23 @@ impl TaskStats {
     }
 }
 
-/// The end of one thread. Its number stands next to the structure, too; the structure's is of the first namespace.
+/// Parse the end of one thread. Its number is next to the structure, too; the one in the structure is of the
+/// first namespace.
 fn told_end(inner: &[u8]) -> Option<Task> {
     let pid = u32_at(attribute(inner, TYPE_PID)?, 0)?;
     let ended = thread(attribute(inner, TYPE_STATS)?)?;
     Some(Task { pid, ..ended })
 }
 
-/// A `struct taskstats` of one thread, which cannot have waited longer than it has lived. Of a process the kernel tells how
-/// long its threads have lived only since Linux 5.18, and not of those that have ended.
+/// Parse a `struct taskstats` of one thread, which cannot have waited longer than it has lived. For a process
+/// the kernel reports the life of its threads only since Linux 5.18, and not of those that have ended.
 fn thread(bytes: &[u8]) -> Option<Task> {
     let task = task(bytes)?;
     let life_ns = u64_at(bytes, LIFE_US)?.saturating_mul(1000);
     Some(Task { delays: task.delays.within(life_ns), ..task })
 }
 
-/// A `struct taskstats` of this kernel's length and version.
+/// Parse a `struct taskstats` of this kernel's length and version.
 fn task(bytes: &[u8]) -> Option<Task> {
     if u16_at(bytes, 0)? == DISORDERED {
         return None;
@@ -188,7 +194,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A structure of a version and length, each part of which holds its own place.
+    /// Return a structure of a version and length in which each part holds its own offset.
     fn structure(version: u16, length: usize) -> Vec<u8> {
         let mut bytes: Vec<u8> =
             (0..length.div_ceil(8)).flat_map(|word| (8 * word as u64).to_ne_bytes()).collect();
@@ -207,7 +213,7 @@ mod tests {
     #[test]
     fn what_a_version_has_not_is_unknown() {
         let of = |version, length| task(&structure(version, length)).unwrap().delays;
-        // Lengths of the versions: Linux 4.18, 5.7, 5.19, 6.1, 6.5 and 6.18.
+        // The lengths are those of Linux 4.18, 5.7, 5.19, 6.1, 6.5 and 6.18.
         for (version, length, known) in
             [(8, 328, 5), (10, 352, 6), (11, 368, 7), (13, 416, 8), (14, 432, 9), (16, 560, 9)]
         {

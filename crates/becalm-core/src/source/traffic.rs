@@ -1,8 +1,8 @@
 //! The bytes that processes moved from and to storage (`/proc/PID/io`, proc_pid_io(5)), and the disks that moved any.
 //!
-//! A read counts for the process that had it fetched from a device, and a write for the one that changed the page: when
-//! the kernel writes it back later, that is no other process's. A process has the counts of its threads and of the
-//! children that it waited for.
+//! A read counts for the process for which it was fetched from a device, and a write for the one that changed
+//! the page: when the kernel writes the page back later, that counts for no other process. A process has the
+//! counts of its threads and of the children that it waited for.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,7 +19,8 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// Return the traffic of a process until now, below a root: another user's needs root (`ptrace(2)`, read access).
+    /// Return the traffic of a process so far, below a root: that of another user's process needs root
+    /// (`ptrace(2)`, read access).
     pub fn of(root: &Path, pid: u32) -> io::Result<Self> {
         let text = fs::read(root.join(format!("proc/{pid}/io")))?;
         Self::parse(&text).ok_or_else(|| io::Error::from(io::ErrorKind::InvalidData))
@@ -61,19 +62,20 @@ impl Traffic {
 pub struct Disks {
     root: PathBuf,
     sectors: HashMap<String, u64>,
-    /// Whether a block device is a disk of its own: no partition, and nothing that passes on to others.
+    /// Whether each block device is a disk of its own: not a partition, and not a device that passes on to
+    /// others.
     whole: HashMap<String, bool>,
 }
 
 impl Disks {
-    /// Begin with the counts of now.
+    /// Begin with the present counts.
     pub fn new(root: &Path) -> Self {
         let mut disks = Self { root: root.to_owned(), sectors: HashMap::new(), whole: HashMap::new() };
         disks.active();
         disks
     }
 
-    /// Return how many disks have moved anything since the last time; None where that cannot be read.
+    /// Return how many disks have moved anything since the last call; None if that cannot be read.
     pub fn active(&mut self) -> Option<u64> {
         let text = fs::read_to_string(self.root.join("proc/diskstats")).ok()?;
         let mut active = 0;

@@ -1,11 +1,11 @@
-//! `/proc/vmstat`: paging, swapping, reclaim and compaction of the whole machine (proc_vmstat(5)).
+//! The file `/proc/vmstat`: paging, swapping, reclaim and compaction of the whole machine (proc_vmstat(5)).
 
 use super::bytes::{lines, Words};
 use super::file::{Buffer, Kept, Place};
 use super::interface::Source;
 use super::layout::{Kind, Record};
 
-/// Names that begin like those of states and are counts of events (mm/vmstat.c, `vmstat_text`).
+/// The names that begin like those of states but are counts of events (mm/vmstat.c, `vmstat_text`).
 const COUNTED: [&[u8]; 7] = [
     b"nr_dirtied",
     b"nr_written",
@@ -16,10 +16,10 @@ const COUNTED: [&[u8]; 7] = [
     b"nr_foll_pin_released",
 ];
 
-/// The file, and how the names begin that are wanted; None: all.
+/// The file, and the beginnings of the wanted names; None: all.
 struct VmStat(Kept, Option<Vec<&'static str>>);
 
-/// Opens nothing yet.
+/// Create the source, without opening anything yet.
 pub fn open(place: &Place) -> Box<dyn Source> {
     Box::new(VmStat(Kept::new(place, "proc/vmstat"), place.brief.map(|wanted| wanted("vmstat"))))
 }
@@ -38,7 +38,7 @@ impl Source for VmStat {
     }
 }
 
-/// All names are kept as this kernel has them: they come and go with its versions.
+/// Return the kind of a name. All names are used as this kernel has them: they come and go with its versions.
 fn kind(name: &[u8]) -> Kind {
     let counted = COUNTED.contains(&name) || name.starts_with(b"nr_tlb_");
     if (name.starts_with(b"nr_") && !counted) || name == b"workingset_nodes" {

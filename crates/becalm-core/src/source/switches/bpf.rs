@@ -1,18 +1,20 @@
-//! Records of the BPF program crates/becalm-agent/bpf/switches.bpf.c, which has their form (`struct said`), read.
+//! The reader of records of the BPF program crates/becalm-agent/bpf/switches.bpf.c, which defines their form
+//! (`struct said`).
 //!
-//! Both are built together, so there is no version; what has another length, or a kind that is not known, is left out.
-//! Each record says how many records of its CPU found no room until then, so it is known between which two they are missing.
-//! A task that exits says so before its parent hears of it, as with groups of counters. Times are of CLOCK_MONOTONIC, the only
-//! one that all kernels give a program; they are moved by how far CLOCK_MONOTONIC_RAW is from it when records are taken.
+//! Both are built together, so there is no version; a record of another length, or of an unknown kind, is
+//! left out. Each record has the number of records of its CPU for which there was no room so far, so it is
+//! known between which two they are missing. The exit of a task is reported before its parent learns of it,
+//! as with groups of counters. Times are of CLOCK_MONOTONIC, the only clock that all kernels offer to a
+//! program; when records are read, the difference to CLOCK_MONOTONIC_RAW is added.
 
 use std::collections::BTreeMap;
 
 use super::parse::{Counts, Said};
 
-/// Bytes of a record.
+/// The size of a record, bytes.
 pub const BYTES: usize = 72;
 
-/// The sample of a switch, for `Lane`.
+/// The identifier of samples of a switch, for `Lane`.
 pub const SWITCHES: u64 = SWITCH as u64;
 
 const SWITCH: u16 = 1;
@@ -24,12 +26,12 @@ const EXIT: u16 = 5;
 const PREEMPTED: u16 = 1;
 const UNCOUNTED: u16 = 4;
 
-/// Reads records one after the other.
+/// The reader of successive records.
 #[derive(Debug, Default)]
 pub struct Reader {
     /// CLOCK_MONOTONIC_RAW less CLOCK_MONOTONIC, ns.
     pub offset_ns: i64,
-    /// Records that found no room, of each CPU, as it was told last.
+    /// The number of records of each CPU for which there was no room, as last reported.
     lost: BTreeMap<u32, u64>,
 }
 
@@ -59,7 +61,7 @@ impl Reader {
                 }
             }
             FORK => each(cpu, Said::Fork { time_ns, child: other, parent: task.1 }),
-            // Nothing is counted there; the name is in the place of it.
+            // This record has no counts; the name is in their place.
             EXEC => {
                 let name = std::array::from_fn(|byte| record[32 + byte]);
                 each(cpu, Said::Named { time_ns, task: task.1, name, executes: true });
@@ -69,7 +71,7 @@ impl Reader {
         }
     }
 
-    /// Note how many records of a CPU have found no room until now.
+    /// Register the number of records of a CPU for which there was no room so far.
     pub fn missing(&mut self, cpu: u32, lost: u64, time_ns: u64, each: &mut dyn FnMut(u32, Said)) {
         let before = self.lost.entry(cpu).or_default();
         if lost > *before {

@@ -1,17 +1,18 @@
-//! The memory that the kernel writes the records of one CPU to (perf_event_open(2), "MMAP layout").
+//! The memory to which the kernel writes the records of one CPU (perf_event_open(2), "MMAP layout").
 //!
-//! One page of heads and tails, then a ring of a power of two of pages. The kernel advances the head and never writes over
-//! what was not taken: records for which there is no room are counted and told by PERF_RECORD_LOST.
+//! It is one page of heads and tails, then a ring of a power of two of pages. The kernel advances the head
+//! and never overwrites what was not read: records for which there is no room are counted and reported by
+//! PERF_RECORD_LOST.
 
 use std::io;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// 2,000 switches a second take half a second to fill a quarter of it.
+/// The size of the ring: 2,000 switches per second take half a second to fill a quarter of it.
 pub const RING_BYTES: usize = 512 << 10;
 
-/// data_head and data_tail in struct perf_event_mmap_page.
+/// The offset of data_head and data_tail in struct perf_event_mmap_page.
 const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
@@ -21,7 +22,7 @@ const HEADER: usize = 8;
 pub struct Buffer {
     start: NonNull<u8>,
     page: usize,
-    /// A record that goes over the end of the ring, put together.
+    /// A record that crosses the end of the ring, put together.
     whole: Vec<u8>,
 }
 
@@ -50,7 +51,7 @@ impl Buffer {
         unsafe { &*self.start.as_ptr().add(at).cast::<AtomicU64>() }
     }
 
-    /// Take all that is there: type, misc and body of each record, in order.
+    /// Read all that is there: type, misc and body of each record, in order.
     pub fn take(&mut self, mut each: impl FnMut(u32, u16, &[u8])) {
         let head = self.word(HEAD).load(Ordering::Acquire);
         let mut tail = self.word(TAIL).load(Ordering::Relaxed);
@@ -61,7 +62,7 @@ impl Buffer {
             let misc = u16::from_ne_bytes([header[4], header[5]]);
             let size = usize::from(u16::from_ne_bytes([header[6], header[7]]));
             if size < HEADER || size as u64 > head.wrapping_sub(tail) {
-                // Not what the kernel writes: nothing after it can be found.
+                // The kernel does not write such a size: nothing after it can be found.
                 tail = head;
                 break;
             }
@@ -75,7 +76,7 @@ impl Buffer {
         self.word(TAIL).store(tail, Ordering::Release);
     }
 
-    /// Copy from a position of the ring, around its end.
+    /// Copy from a position of the ring, across its end if necessary.
     fn copy(&self, position: u64, into: &mut [u8]) {
         let from = (position % RING_BYTES as u64) as usize;
         let first = into.len().min(RING_BYTES - from);

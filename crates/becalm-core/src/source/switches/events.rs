@@ -1,8 +1,10 @@
-//! The two events that are counted: the sets that can be requested, and what they are on this processor.
+//! The two events that are counted: the sets that can be requested, and the events that they are on this
+//! processor.
 //!
-//! The kernel's generic cache events mean the last-level cache on Intel's processors alone: on AMD's they are of L2
-//! (arch/x86/events/amd/core.c, amd_zen_perfmon_event_map), on Arm's of L1 (drivers/perf/arm_pmuv3.c). So each processor has
-//! a row, and the raw event and its level go with every result: numbers of different events are not comparable.
+//! The kernel's generic cache events mean the last-level cache on Intel's processors only: on AMD's they are
+//! of L2 (arch/x86/events/amd/core.c, amd_zen_perfmon_event_map), on Arm's of L1 (drivers/perf/arm_pmuv3.c).
+//! So each processor has a row, and every result states the raw event and its cache level: numbers of
+//! different events are not comparable.
 
 use std::fs;
 use std::path::Path;
@@ -11,15 +13,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::cpus::{parse, Cpus};
 
-/// A set of events by its name.
+/// A set of events, by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventSet {
-    /// References and misses of the last-level cache, or what comes nearest on this processor.
+    /// References and misses of the last-level cache, or of the nearest cache that this processor can count.
     Llc,
-    /// Page faults in place of references, minor ones in place of misses: on every machine, and no miss ratio.
+    /// Page faults in place of references, minor ones in place of misses: they exist on every machine, and
+    /// are not a miss ratio.
     Faults,
-    /// Pages of one process that were not referenced before, among those referenced: a proxy, and no miss ratio.
+    /// The pages of one process that were referenced for the first time, among those referenced: a proxy, not
+    /// a miss ratio.
     WsTurnover,
 }
 
@@ -31,7 +35,7 @@ pub struct Counted {
     #[serde(rename = "type")]
     pub kind: u32,
     pub config: u64,
-    /// The cache that they count, in words.
+    /// The name of the cache that they count.
     pub level: &'static str,
 }
 
@@ -44,24 +48,24 @@ impl Counted {
         Self { name: name.to_owned(), kind, config, level }
     }
 
-    /// Whether the processor counts it.
+    /// Return whether the processor counts it.
     pub fn is_hardware(&self) -> bool {
         self.kind != SOFTWARE
     }
 }
 
-/// References and misses.
+/// The events of references and of misses.
 pub type Pair = [Counted; 2];
 
-/// The choice for a processor: CPUs of one core type, and the pair that is counted on them.
+/// The choice for a processor: the CPUs of one core type, and the pair that is counted on them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
-    /// None: all CPUs.
+    /// The CPUs; None: all.
     pub cpus: Option<Cpus>,
     pub pair: Pair,
 }
 
-/// The pairs of a set below a root that looks like `/`: one, or one for each core type.
+/// Return the pairs of a set below a root that looks like `/`: one, or one for each core type.
 pub fn choices(set: EventSet, root: &Path) -> Vec<Choice> {
     let all = |pair| vec![Choice { cpus: None, pair }];
     match set {
@@ -82,7 +86,7 @@ pub fn choices(set: EventSet, root: &Path) -> Vec<Choice> {
             }
             let family = field("cpu family").and_then(|text| text.parse::<u32>().ok()).unwrap_or(0);
             match field("vendor_id").as_deref() {
-                // Core events of Zen 3 and later: ls_dmnd_fills_from_sys, by where the line came from.
+                // Core events of Zen 3 and later: ls_dmnd_fills_from_sys, by the source of the line.
                 Some("AuthenticAMD" | "HygonGenuine") if family >= 0x19 => all([
                     Counted::new(
                         "ls_dmnd_fills_from_sys.5e",
@@ -112,7 +116,8 @@ pub fn choices(set: EventSet, root: &Path) -> Vec<Choice> {
     }
 }
 
-/// The kernel's own cache events, of one PMU on processors with several (extended hardware type, Linux 5.13).
+/// Return the kernel's own cache events, of one PMU on processors with several (extended hardware type, Linux
+/// 5.13).
 fn generic(pmu: u32, level: &'static str) -> Pair {
     let config = |number: u64| u64::from(pmu) << 32 | number;
     [
@@ -121,7 +126,7 @@ fn generic(pmu: u32, level: &'static str) -> Pair {
     ]
 }
 
-/// A choice for each PMU of a hybrid processor.
+/// Return a choice for each PMU of a hybrid processor.
 fn core_types(root: &Path) -> Vec<Choice> {
     let devices = root.join("sys/bus/event_source/devices");
     let read = |pmu: &str, file: &str| fs::read_to_string(devices.join(pmu).join(file)).ok();

@@ -1,4 +1,4 @@
-//! `Feed`, the kernel's records of each CPU one after the other, and `Groups`, the feed of perf_event_open(2).
+//! The kernel's records of each CPU in succession (`Feed`), and the feed of perf_event_open(2) (`Groups`).
 
 use std::collections::BTreeMap;
 
@@ -6,23 +6,23 @@ use super::events::Pair;
 use super::group::{Group, Refused};
 use super::parse::Said;
 
-/// Where a `Recorder` has what the kernel says from.
+/// The source of the kernel's records for a `Recorder`.
 pub trait Feed {
-    /// Begin with a CPU: count this pair there, and read whoever goes on for `window_ns`. Which samples are those of
-    /// switches: all others are of the clock.
+    /// Begin with a CPU: count this pair there, and read the task that runs on every `window_ns`. Return the
+    /// identifier of the samples of switches: all others are of the clock.
     fn begin(&mut self, cpu: u32, pair: &Pair, window_ns: u64) -> Result<u64, Refused>;
 
-    /// Whether the processor counts on this CPU now.
+    /// Return whether the processor counts on this CPU now.
     fn counts(&self, cpu: u32) -> bool;
 
-    /// Be done with a CPU, which may be gone.
+    /// Stop with a CPU, which may be gone.
     fn end(&mut self, cpu: u32);
 
-    /// Take all that was said, of each CPU in its order. At the `end` nothing is taken after it.
+    /// Read all records, of each CPU in order. After the `end` nothing more is read.
     fn take(&mut self, end: bool, each: &mut dyn FnMut(u32, Said));
 }
 
-/// A group of counters for each CPU, each with a ring of its own.
+/// The group of counters of each CPU, with a ring for each.
 #[derive(Default)]
 pub struct Groups {
     open: BTreeMap<u32, Group>,

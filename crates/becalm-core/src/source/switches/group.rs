@@ -1,13 +1,15 @@
-//! The group of one CPU: a switch of tasks, a clock, references and misses, all counted together or not at all.
+//! The group of one CPU: switches of tasks, a clock, references and misses, all counted together or not at
+//! all.
 //!
-//! The leader is the kernel's count of context switches with a period of 1: each switch out writes a sample with all counts
-//! and the task that leaves. A clock in the same group writes one every window, so that long runners are read by their own CPU
-//! without waking anybody. Both write into one ring. The leader must not leave out the kernel: a switch happens there, and
-//! nothing would be counted. It is pinned: a group that the processor has no counters for is an error, never scaled.
+//! The leader is the kernel's count of context switches with a period of 1: each switch writes a sample with
+//! all counts and the task that leaves. A clock in the same group writes one every window, so that tasks that
+//! run long are read by their own CPU without waking any other. Both write into one ring. The leader must not
+//! leave out the kernel: a switch happens there, and nothing would be counted. It is pinned: a group for
+//! which the processor has no counters is an error, never scaled.
 //!
-//! While others record switches, too, our samples have the identifier of theirs (seen with 6.18): for all events of one
-//! switch the kernel fills one sample, and what is filled already it does not fill again (data->sample_flags in
-//! kernel/events/core.c). So a sample is of a switch when it is not of our clock.
+//! While others record switches, too, our samples have the identifier of theirs (seen with 6.18): for all
+//! events of one switch the kernel fills one sample, and does not fill again what is filled already
+//! (data->sample_flags in kernel/events/core.c). So a sample is of a switch when it is not of our clock.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,7 +20,8 @@ use super::buffer::Buffer;
 use super::events::{Counted, Pair};
 use super::parse::{self, Members, Said, READ_FORMAT, SAMPLE_TYPE};
 
-/// struct perf_event_attr up to `clockid` (PERF_ATTR_SIZE_VER3, Linux 3.7 and later; clockid is of 4.1).
+/// The layout of struct perf_event_attr up to `clockid` (PERF_ATTR_SIZE_VER3, Linux 3.7 and later; clockid
+/// came with 4.1).
 #[repr(C)]
 #[derive(Default)]
 struct Attributes {
@@ -68,15 +71,15 @@ pub struct Group {
     pub cpu: u32,
     pub pair: Pair,
     members: Members,
-    /// The counter whose samples are switches.
+    /// The identifier of the counter whose samples are switches.
     leader: u64,
     clock: u64,
     buffer: Buffer,
-    /// The leader first; closing it ends the group.
+    /// The counters, the leader first; closing it ends the group.
     files: [File; 4],
 }
 
-/// Why something could not be opened, and for which event.
+/// The reason why something could not be opened, and the event.
 pub struct Refused {
     pub event: String,
     pub hardware: bool,
@@ -84,7 +87,7 @@ pub struct Refused {
 }
 
 impl Group {
-    /// Open and enable the group of a CPU; `window_ns`: so often long runners are read.
+    /// Open and enable the group of a CPU; `window_ns` is the time between readings of tasks that run long.
     pub fn open(cpu: u32, pair: &Pair, window_ns: u64) -> Result<Self, Refused> {
         let switches = Attributes {
             kind: SOFTWARE,
@@ -110,7 +113,8 @@ impl Group {
         Ok(Self { cpu, pair: pair.clone(), members, leader, clock, buffer, files })
     }
 
-    /// Take what the kernel has written, in order; samples that are not of the clock have the `leader`'s identifier.
+    /// Read what the kernel has written, in order; samples that are not of the clock have the `leader`'s
+    /// identifier.
     pub fn take(&mut self, mut each: impl FnMut(Said)) {
         let (members, leader, clock) = (self.members, self.leader, self.clock);
         self.buffer.take(|kind, misc, body| match parse::said(kind, misc, body, members) {
@@ -122,24 +126,25 @@ impl Group {
         });
     }
 
-    /// The counter whose samples are switches; all others are of the clock.
+    /// Return the identifier of the counter whose samples are switches; all others are of the clock.
     pub fn leader(&self) -> u64 {
         self.leader
     }
 
-    /// Whether the processor counts it now. A pinned group that found no counters says end of file.
+    /// Return whether the processor counts it now. Reading a pinned group without counters returns end of
+    /// file.
     pub fn counts(&self) -> io::Result<bool> {
-        // nr, both times, and four values with ids.
+        // The fields nr, both times, and four values with ids.
         let mut bytes = [0; 8 * (3 + 2 * 4)];
         Ok((&self.files[0]).read(&mut bytes)? > 0)
     }
 }
 
-/// Both counters and the clock of a CPU, of which nothing is written anywhere: programs in the kernel read them.
+/// Both counters and the clock of a CPU. They write nothing: programs in the kernel read them.
 pub struct Counters {
-    /// References, which lead, and misses.
+    /// The counters of references, which lead, and misses.
     pub files: [File; 2],
-    /// It begins by `start`.
+    /// The clock, which `start` starts.
     pub clock: File,
 }
 
@@ -154,16 +159,16 @@ impl Counters {
         Ok(Self { files: [references, misses], clock })
     }
 
-    /// Have a program of BPF called by the clock every window, and begin.
+    /// Have the clock call a BPF program every window, and start it.
     pub fn start(&self, program: RawFd) -> Result<(), Refused> {
         let begun = control(&self.clock, IOC_SET_BPF, program as libc::c_ulong)
             .and_then(|()| control(&self.clock, IOC_ENABLE, 0));
         begun.map_err(|error| refused("cpu-clock", false, error))
     }
 
-    /// Whether the processor counts now.
+    /// Return whether the processor counts now.
     pub fn counts(&self) -> io::Result<bool> {
-        // nr, both times, and two values with ids.
+        // The fields nr, both times, and two values with ids.
         let mut bytes = [0; 8 * (3 + 2 * 2)];
         Ok((&self.files[0]).read(&mut bytes)? > 0)
     }
@@ -173,7 +178,7 @@ fn refused(event: &str, hardware: bool, error: io::Error) -> Refused {
     Refused { event: event.to_owned(), hardware, error }
 }
 
-/// A clock that says something every window.
+/// Describe a clock with an event every window.
 fn clock(window_ns: u64, flags: u64) -> Attributes {
     Attributes {
         kind: SOFTWARE,
@@ -185,7 +190,7 @@ fn clock(window_ns: u64, flags: u64) -> Attributes {
     }
 }
 
-/// A counter of user mode.
+/// Open a counter of user mode.
 fn counter(event: &Counted, cpu: u32, group: RawFd, flags: u64) -> Result<File, Refused> {
     let attributes = Attributes {
         kind: event.kind,

@@ -1,19 +1,19 @@
-//! `Lane`, what the records of one CPU say one after the other: the kernel's, translated into the detector's.
+//! A lane: the successive records of one CPU, translated from the kernel's form into the detector's.
 
 use super::parse::{Counts, Said, Thread};
 use super::record::{Record, What};
 
-/// A thread that a record names with its process, so that whoever is new can be introduced.
+/// A thread that a record names with its process, so that a new one can be introduced.
 pub type Named = Option<Thread>;
 
-/// Irregularities of a lane.
+/// The numbers of irregularities of a lane.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Noticed {
-    /// Records that the kernel had no room for.
+    /// Records for which the kernel had no room.
     pub lost: u64,
-    /// Times that the counters were taken away between two records.
+    /// Times that the counters were used by others between two records.
     pub shared: u64,
-    /// Times that they could not be read.
+    /// Times that the counters could not be read.
     pub unread: u64,
 }
 
@@ -21,9 +21,9 @@ pub struct Noticed {
 #[derive(Debug)]
 pub struct Lane {
     cpu: u32,
-    /// The counter whose samples are switches.
+    /// The identifier of the counter whose samples are switches.
     leader: u64,
-    /// A sample of a switch whose record of who is next has not come.
+    /// The sample of a switch for which the record of the next task has not come.
     left: Option<(u64, Thread, Counts)>,
     /// The running thread, according to the last switch.
     runs: Option<Thread>,
@@ -33,7 +33,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// A CPU of which nothing is known yet.
+    /// Begin with a CPU of which nothing is known yet.
     pub fn new(cpu: u32, leader: u64) -> Self {
         Self {
             cpu,
@@ -46,7 +46,7 @@ impl Lane {
         }
     }
 
-    /// Translate one record of the kernel's; `push` takes records with those that they name.
+    /// Translate one record of the kernel; `push` receives records with the threads that they name.
     pub fn translate(&mut self, said: Said, mut push: impl FnMut(Record, [Named; 2])) {
         match said {
             Said::Sample { time_ns, id, thread, counts } => {
@@ -66,7 +66,8 @@ impl Lane {
             }
             Said::Out { time_ns, next, preempted } => self.out(time_ns, next, preempted, push),
             Said::In { time_ns, before, task } => {
-                // The idle task does not always say that it leaves. While it ran, nothing of what is counted happened.
+                // The idle task is not always recorded when it leaves. While it ran, nothing that is counted
+                // happened.
                 if before.1 == 0
                     && task.1 > 0
                     && self.left.is_none()
@@ -106,14 +107,14 @@ impl Lane {
         }
     }
 
-    /// The CPU counts no longer.
+    /// Return the record that the CPU does not count any more.
     pub fn end(&self, time_ns: u64) -> Record {
         self.record(time_ns, What::Offline)
     }
 
     fn out(&mut self, time_ns: u64, next: Thread, preempted: bool, mut push: impl FnMut(Record, [Named; 2])) {
         let Some((time_ns, thread, _)) = self.left.take() else {
-            // Its sample is missing, as at the very beginning.
+            // The sample is missing, as at the very beginning.
             if self.begun {
                 push(self.record(time_ns, What::Lost), [None; 2]);
             }
@@ -136,7 +137,8 @@ impl Lane {
         }
     }
 
-    /// Whether it was enabled and did not run between the last record and this: others had its counters.
+    /// Return whether it was enabled and did not run for a while between the last record and this one: others
+    /// used its counters.
     fn counted_in_part(&self, counts: &Counts) -> bool {
         let away = |counts: &Counts| counts.enabled_ns.saturating_sub(counts.running_ns);
         self.begun && away(counts) > away(&self.last)
@@ -221,7 +223,7 @@ mod tests {
         assert_eq!(records.len(), 3, "who comes was told by who left");
         let told = [sample(1, LEADER, 7, 1), out(1, 0), sample(2, LEADER, 0, 1), out(2, 8), comes(2, 0, 8)];
         assert_eq!(whats(&told), [switch(7, 0), switch(0, 8)]);
-        // Of whom nothing is known yet, nothing is guessed.
+        // Nothing is guessed about a CPU of which nothing is known yet.
         assert_eq!(whats(&[comes(1, 0, 8)]), []);
     }
 

@@ -6,13 +6,14 @@ use std::path::Path;
 
 use crate::cpus::{parse, Cpus};
 
-/// The CPUs of each last-level cache among these; one whose caches are not told is alone with the others like it.
+/// Return the CPUs of each last-level cache among these; CPUs whose caches are not known form a cache
+/// together.
 pub fn of(cpus: &Cpus, root: &Path) -> Vec<Vec<u32>> {
     let sets: BTreeSet<Cpus> = cpus
         .iter()
         .map(|cpu| shares(*cpu, root).unwrap_or_else(|| cpus.clone()).intersection(cpus).copied().collect())
         .collect();
-    // A cache of all, where one CPU's is not told, holds those of the others too.
+    // If the cache of one CPU is not known, the cache of all includes CPUs of the others too.
     let mut named = Cpus::new();
     let apart = |set: Cpus| {
         let rest: Vec<u32> = set.difference(&named).copied().collect();

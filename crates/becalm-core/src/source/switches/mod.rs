@@ -1,13 +1,15 @@
-//! Switches of tasks with two counters per CPU, from perf_event_open(2): what the detector of sweet spots reads.
+//! Switches of tasks with two counters per CPU, from perf_event_open(2), which the detector of sweet spots
+//! reads.
 //!
-//! `events` has the sets of counters that can be asked for and which raw events they are on this processor. On each CPU
-//! `group` opens one group of them, `buffer` is the memory that the kernel writes it to, `parse` reads that: together they
-//! are one `feed`; programs of BPF are another, which the agent loads and `bpf` reads. A
-//! `Recorder` puts the CPUs together into one stream of `Record`s in order of time; it is asked to `look` again and again,
-//! and its memory is bounded by the buffers, into which the kernel writes nothing more, and says so, when they are full.
-//! `names` keeps what tasks are called, `lane` translates what one CPU says and `threads` introduces
-//! whom it names, `perf_data` reads the same from files, `turnover` is the page-level proxy for machines without counters.
-//! The form of a record is that of `becalm-sim spots` (crates/becalm-sim/src/spots/record.rs).
+//! `events` has the sets of counters that can be requested and their raw events on this processor. On each
+//! CPU `group` opens one group of them, the kernel writes it to the memory in `buffer`, and `parse` reads
+//! that: together they are one `feed`; programs of BPF are another, which the agent loads and `bpf` reads. A
+//! `Recorder` combines the CPUs into one stream of `Record`s in order of time; its `look` must be called
+//! repeatedly, and its memory is bounded by the buffers: when they are full the kernel writes nothing more
+//! into them, and reports that. `names` stores the names of tasks, `lane` translates the records of one CPU
+//! and `threads` introduces the threads that they name, `perf_data` reads the same from files, and `turnover`
+//! is the page-level proxy for machines without counters. The form of a record is that of `becalm-sim spots`
+//! (crates/becalm-sim/src/spots/record.rs).
 
 pub mod bpf;
 pub mod buffer;

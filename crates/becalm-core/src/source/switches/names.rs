@@ -1,6 +1,7 @@
-//! `Names`, what tasks are called (prctl(2), PR_SET_NAME), as the kernel says it of those that name themselves or execute.
+//! The names of tasks (prctl(2), PR_SET_NAME), as the kernel reports them of tasks that name themselves or
+//! execute a program.
 //!
-//! Whoever is forked has the name of who forked it, which the kernel does not say again.
+//! A forked task has the name of its parent, which the kernel does not repeat.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,15 +11,15 @@ use super::parse::Said;
 use super::record::Task;
 use crate::source::process::thread_ids;
 
-/// More tasks than this are not named.
+/// The largest number of tasks that are named.
 const MOST: usize = 1 << 18;
 
-/// The names of tasks by their numbers, and whether each has ended: its number is free for another one then.
+/// The names of tasks by their numbers, and whether each has ended: then another task may get its number.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Names(BTreeMap<Task, (String, bool)>);
 
 impl Names {
-    /// Take what the kernel says, in order of time.
+    /// Process a record of the kernel, in order of time.
     pub fn hear(&mut self, said: &Said) {
         match *said {
             Said::Named { task, name, .. } => {
@@ -27,7 +28,7 @@ impl Names {
             }
             Said::Fork { child: (_, child), parent, .. } => {
                 let named = |task: i32| u32::try_from(task).ok().and_then(|task| self.0.get(&task));
-                // What two CPUs say at one moment may come in any order.
+                // Records of two CPUs at one moment may come in any order.
                 if named(child).is_none_or(|(_, ended)| *ended) {
                     if let Some((name, _)) = named(parent).cloned() {
                         self.put(child, name);
@@ -43,7 +44,7 @@ impl Names {
         }
     }
 
-    /// Look up the threads of a process that runs, by its directory in /proc.
+    /// Look up the threads of a running process, by its directory in /proc.
     pub fn look_up(&mut self, directory: &Path) {
         for task in thread_ids(directory).unwrap_or_default() {
             if let Ok(name) = fs::read(directory.join(format!("task/{task}/comm"))) {
@@ -53,7 +54,7 @@ impl Names {
         }
     }
 
-    /// All of them.
+    /// Return all names.
     pub fn all(&self) -> BTreeMap<Task, String> {
         self.0.iter().map(|(task, (name, _))| (*task, name.clone())).collect()
     }

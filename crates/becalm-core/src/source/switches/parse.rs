@@ -1,21 +1,22 @@
-//! Records as the kernel writes them (linux/perf_event.h, enum perf_event_type), of the attributes of `group`.
+//! The kernel's records (linux/perf_event.h, enum perf_event_type), with the attributes of `group`.
 //!
-//! `sample_type` is IDENTIFIER, TID, TIME, READ; `read_format` both times, ID, GROUP; other records end with TID, TIME,
-//! IDENTIFIER (sample_id_all). What is not understood, or too short, is left out: the kernel may add types.
+//! `sample_type` is IDENTIFIER, TID, TIME, READ; `read_format` both times, ID, GROUP; other records end with
+//! TID, TIME, IDENTIFIER (sample_id_all). A record that is not understood, or too short, is left out: the
+//! kernel may add types.
 
-/// PERF_SAMPLE_TID, TIME, READ, IDENTIFIER.
+/// The flags PERF_SAMPLE_TID, TIME, READ, IDENTIFIER.
 pub const SAMPLE_TYPE: u64 = 1 << 1 | 1 << 2 | 1 << 4 | 1 << 16;
 
-/// PERF_FORMAT_TOTAL_TIME_ENABLED, TOTAL_TIME_RUNNING, ID, GROUP.
+/// The flags PERF_FORMAT_TOTAL_TIME_ENABLED, TOTAL_TIME_RUNNING, ID, GROUP.
 pub const READ_FORMAT: u64 = 1 | 2 | 4 | 8;
 
-/// Size of the end of records that are no samples.
+/// The size of the end of records that are not samples.
 const TRAILER: usize = 24;
 
 /// A name with the zeros behind it (TASK_COMM_LEN in linux/sched.h).
 pub type Comm = [u8; 16];
 
-/// A thread and its process. Minus one: it is no more.
+/// A thread and its process. Minus one: it does not exist any more.
 pub type Thread = (i32, i32);
 
 /// The values of a group at one moment.
@@ -27,17 +28,17 @@ pub struct Counts {
     pub misses: u64,
 }
 
-/// One record of the kernel's.
+/// One record of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
-    /// By the switch of tasks or the clock, whichever `id` says.
+    /// A sample of a switch of tasks or of the clock, depending on `id`.
     Sample {
         time_ns: u64,
         id: u64,
         thread: Thread,
         counts: Counts,
     },
-    /// The current task leaves; who is next, and whether it could have gone on.
+    /// The current task leaves; the next task, and whether the current one could have gone on.
     Out {
         time_ns: u64,
         next: Thread,
@@ -54,7 +55,7 @@ pub enum Said {
         child: Thread,
         parent: i32,
     },
-    /// A task has another name; by executing, or by itself.
+    /// A task has a new name, by executing a program or by itself.
     Named {
         time_ns: u64,
         task: i32,
@@ -69,13 +70,13 @@ pub enum Said {
         time_ns: u64,
         count: u64,
     },
-    /// The counters could not be read: others had them.
+    /// The counters could not be read: others used them.
     Uncounted {
         time_ns: u64,
     },
 }
 
-/// Where references and misses are in a group: ids of its members.
+/// The ids of references and misses in a group.
 #[derive(Debug, Clone, Copy)]
 pub struct Members {
     pub references: u64,
@@ -105,7 +106,7 @@ fn thread_at(body: &[u8], at: usize) -> Option<Thread> {
     Some((u32_at(body, at)? as i32, u32_at(body, at + 4)? as i32))
 }
 
-/// A name of as many bytes as there are.
+/// Return a name from the bytes that there are.
 fn comm(bytes: &[u8]) -> Comm {
     let mut name = Comm::default();
     let length = bytes.len().min(name.len());
@@ -113,7 +114,7 @@ fn comm(bytes: &[u8]) -> Comm {
     name
 }
 
-/// The record of one header (type, misc) and the bytes behind it; None: nothing of interest.
+/// Parse the record of one header (type, misc) and the bytes behind it; None: nothing of interest.
 pub fn said(kind: u32, misc: u16, body: &[u8], members: Members) -> Option<Said> {
     if kind == SAMPLE {
         return sample(body, members);
@@ -122,7 +123,7 @@ pub fn said(kind: u32, misc: u16, body: &[u8], members: Members) -> Option<Said>
     said_of(kind, misc, &body[..trailer], (u64_at(body, trailer + 8)?, thread_at(body, trailer)?))
 }
 
-/// A record that is no sample, without its end, of which time and current task were read already.
+/// Parse a record that is not a sample, without its end, from which time and current task were read already.
 pub fn said_of(kind: u32, misc: u16, body: &[u8], (time_ns, task): (u64, Thread)) -> Option<Said> {
     Some(match kind {
         LOST => Said::Lost { time_ns, count: u64_at(body, 8)? },
@@ -132,7 +133,7 @@ pub fn said_of(kind: u32, misc: u16, body: &[u8], (time_ns, task): (u64, Thread)
             name: comm(&body[8..]),
             executes: misc & MISC_COMM_EXEC != 0,
         },
-        // pid, ppid, tid, ptid
+        // The fields pid, ppid, tid, ptid.
         FORK => Said::Fork {
             time_ns,
             child: (u32_at(body, 0)? as i32, u32_at(body, 8)? as i32),
@@ -147,13 +148,13 @@ pub fn said_of(kind: u32, misc: u16, body: &[u8], (time_ns, task): (u64, Thread)
     })
 }
 
-/// identifier, pid, tid, time, then nr, enabled, running, (value, id) each.
+/// Parse a sample: identifier, pid, tid, time, then nr, enabled, running, (value, id) each.
 fn sample(body: &[u8], members: Members) -> Option<Said> {
     let (id, thread, time_ns) = (u64_at(body, 0)?, thread_at(body, 8)?, u64_at(body, 16)?);
     let count = usize::try_from(u64_at(body, 24)?).ok()?;
     let mut counts =
         Counts { enabled_ns: u64_at(body, 32)?, running_ns: u64_at(body, 40)?, ..Counts::default() };
-    // More members than there are bytes for end the search.
+    // The search ends if there are more members than bytes for them.
     for member in 0..count.min(body.len() / 16) {
         let (value, of) = (u64_at(body, 48 + 16 * member)?, u64_at(body, 56 + 16 * member)?);
         if of == members.references {

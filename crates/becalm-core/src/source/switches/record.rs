@@ -1,6 +1,6 @@
-//! `Record`, what one CPU said at one moment, in the JSON form that `becalm-sim spots` reads.
+//! A record of one CPU at one moment, in the JSON form that `becalm-sim spots` reads.
 
-/// Thread ids; 0 is the idle task.
+/// A thread id; 0 is the idle task.
 pub type Task = u32;
 
 /// An event.
@@ -12,7 +12,7 @@ pub enum What {
         preempted: bool,
     },
     Tick,
-    /// A fork; `parent` is 0 for threads that were there before.
+    /// A fork; `parent` is 0 for threads that existed before.
     Fork {
         parent: Task,
         child: Task,
@@ -22,14 +22,14 @@ pub enum What {
     Exit(Task),
     /// Records of this CPU were lost before this one.
     Lost,
-    /// The CPU counts no longer, or its counters begin anywhere with its next record.
+    /// The CPU does not count any more, or its counters begin anywhere with its next record.
     Offline,
 }
 
 /// One moment of one CPU; both counters are cumulative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Record {
-    /// CLOCK_MONOTONIC_RAW.
+    /// The time by CLOCK_MONOTONIC_RAW.
     pub time_ns: u64,
     pub cpu: u32,
     pub what: What,
@@ -71,11 +71,12 @@ impl Record {
     }
 }
 
-/// Append texts, each with a number behind it. Formatting by `write!` takes several times as long, thousands of times a second.
+/// Append texts, each followed by a number. Formatting by `write!` takes several times as long, thousands of
+/// times per second.
 fn fields(out: &mut Vec<u8>, fields: &[(&str, u64)]) {
     for (text, number) in fields {
         out.extend_from_slice(text.as_bytes());
-        // As many digits as 64 bits have.
+        // A number of 64 bits has at most 20 digits.
         let mut digits = [0; 20];
         let (mut rest, mut at) = (*number, digits.len());
         loop {

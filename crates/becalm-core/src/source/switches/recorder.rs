@@ -1,4 +1,5 @@
-//! `Recorder`, all CPUs together: one stream of records in order of time, with everything that is missing said.
+//! The recorder of all CPUs: one stream of records in order of time, which reports everything that is
+//! missing.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -21,18 +22,19 @@ use crate::exec::now_ns;
 /// The time between two checks whether CPUs came, went, or lost their counters, ns.
 const LOOK_NS: i64 = 1_000_000_000;
 
-/// A record may be under way for so long after its time was taken: newer ones wait for the next look. A virtual CPU may be
-/// held up for longer in between; such a record is passed on with the time of the last one before it, so that all are in order.
+/// The time, ns, for which a record may be under way after its time was taken: newer ones wait for the next
+/// look. A virtual CPU may be held up for longer in between; such a record is passed on with the time of the
+/// previous one, so that all are in order.
 const UNDER_WAY_NS: u64 = 100_000;
 
 /// The numbers of failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Trouble {
-    /// Records that the kernel had no room for.
+    /// Records for which the kernel had no room.
     pub lost: u64,
-    /// Times that others had the counters between two records.
+    /// Times that others used the counters between two records.
     pub shared: u64,
-    /// Times that the counters of a CPU could not be read, as while it goes offline (by BPF).
+    /// Times that the counters of a CPU could not be read, for example while it goes offline (by BPF).
     pub unread: u64,
     /// Times that a CPU stopped counting.
     pub offline: u64,
@@ -46,7 +48,7 @@ impl Trouble {
     }
 }
 
-/// Why nothing can be recorded.
+/// The reason why nothing can be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     #[error("{0}")]
@@ -57,7 +59,7 @@ pub enum RecordError {
     Domain(String),
 }
 
-/// CPUs that are being recorded.
+/// The recorder of some CPUs.
 pub struct Recorder {
     root: PathBuf,
     choices: Vec<Choice>,
@@ -65,7 +67,7 @@ pub struct Recorder {
     window_ns: u64,
     feed: Box<dyn Feed>,
     lanes: BTreeMap<u32, Lane>,
-    /// CPUs that are not recorded, and why.
+    /// The CPUs that are not recorded, with the reasons.
     pub absent: BTreeMap<u32, String>,
     waiting: Vec<(Record, [Named; 2])>,
     threads: Threads,
@@ -79,8 +81,9 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Record a set of events on these CPUs, or all that are there, by the kernel's groups of counters; long runners are
-    /// read every `window_ns`. An error when no CPU can be recorded: a sentence with the reason and what can be done.
+    /// Record a set of events on these CPUs, or on all, by the kernel's groups of counters; tasks that run
+    /// long are read every `window_ns`. An error if no CPU can be recorded: a sentence with the reason and
+    /// what can be done.
     pub fn open(
         set: EventSet,
         wanted: Option<Cpus>,
@@ -90,7 +93,7 @@ impl Recorder {
         Self::from(Box::new(Groups::default()), set, wanted, window_ns, root)
     }
 
-    /// The same from another feed.
+    /// Record from another feed.
     pub fn from(
         feed: Box<dyn Feed>,
         set: EventSet,
@@ -137,17 +140,17 @@ impl Recorder {
         }
     }
 
-    /// CPUs that are recorded.
+    /// Return the CPUs that are recorded.
     pub fn cpus(&self) -> Cpus {
         self.lanes.keys().copied().collect()
     }
 
-    /// The events that are counted, of each kind of core.
+    /// Return the events that are counted, for each kind of core.
     pub fn events(&self) -> &[Choice] {
         &self.choices
     }
 
-    /// Return the failures until now.
+    /// Return the failures so far.
     pub fn trouble(&self) -> Trouble {
         let mut sum = Trouble { offline: self.offline, ..self.before };
         for lane in self.lanes.values() {
@@ -156,8 +159,8 @@ impl Recorder {
         sum
     }
 
-    /// Append what has happened since the last look, as JSON with commas between; how many records. At the `end` all of it,
-    /// otherwise all that nothing earlier can come before.
+    /// Append what has happened since the last look, as JSON with commas between; return the number of
+    /// records. At the `end` this is all of it, otherwise all that no earlier record can precede.
     pub fn look(&mut self, out: &mut Vec<u8>, end: bool) -> u64 {
         let now = now_ns();
         let (lanes, waiting) = (&mut self.lanes, &mut self.waiting);
@@ -178,7 +181,7 @@ impl Recorder {
             self.looked_ns = now;
             self.come_and_go(now as u64);
         }
-        // Stable: of one CPU they are in order already.
+        // The sort is stable: the records of one CPU are in order already.
         self.waiting.sort_by_key(|(record, _)| record.time_ns);
         let until = if end { u64::MAX } else { (now as u64).saturating_sub(UNDER_WAY_NS) };
         let ready = self.waiting.partition_point(|(record, _)| record.time_ns <= until);
@@ -226,7 +229,7 @@ impl Recorder {
         Ok(())
     }
 
-    /// See which CPUs have come, gone, or lost their counters.
+    /// Find out which CPUs have come, gone, or lost their counters.
     fn come_and_go(&mut self, now: u64) {
         let there = online(&self.root);
         let gone: Vec<u32> = self
@@ -255,13 +258,13 @@ impl Recorder {
     }
 }
 
-/// The CPUs that are online below a root; without the file, one.
+/// Return the CPUs that are online below a root; one CPU if the file does not exist.
 fn online(root: &Path) -> Cpus {
     let text = fs::read_to_string(root.join("sys/devices/system/cpu/online")).ok();
     text.and_then(|text| parse_cpus(&text)).unwrap_or_else(|| Cpus::from([0]))
 }
 
-/// Why one CPU is not recorded.
+/// Explain why one CPU is not recorded.
 fn words(refused: &Refused) -> String {
     let Refused { event, error, .. } = refused;
     match error.raw_os_error() {
@@ -278,7 +281,7 @@ const INSTEAD: &str =
     "What can be seen here: page faults (--events faults), and how far the pages that one process uses \
                        change (--events ws_turnover); neither is a miss ratio";
 
-/// Why nothing is recorded, with the way out.
+/// Explain why nothing is recorded, and what can be done.
 fn error(refused: &Refused, set: EventSet) -> RecordError {
     let Refused { event, hardware, error } = refused;
     let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();

@@ -3,12 +3,12 @@ use crate::exec::clock_ns;
 use crate::source::switches::events::Pair;
 use crate::source::switches::record::What;
 
-/// Records that were told, one by one.
+/// Parse the appended records.
 fn told(out: Vec<u8>) -> Vec<serde_json::Value> {
     serde_json::from_str(&format!("[{}]", String::from_utf8(out).unwrap())).unwrap()
 }
 
-/// Record while `work` runs; None where this machine lets nobody count.
+/// Record while `work` runs; None if this machine lets nobody count.
 fn recorded(work: impl FnOnce()) -> Option<(Vec<serde_json::Value>, Recorder)> {
     let mut recorder = match Recorder::open(EventSet::Faults, None, 1_000_000, Path::new("/")) {
         Ok(recorder) => recorder,
@@ -24,8 +24,8 @@ fn recorded(work: impl FnOnce()) -> Option<(Vec<serde_json::Value>, Recorder)> {
     Some((told(out), recorder))
 }
 
-/// Whether all records of a machine that others use, too, were taken before the kernel ran out of room; where not, it is
-/// told, and nothing that needs all of them can be asserted.
+/// Return whether all records of a machine that others use, too, were read before the kernel ran out of room;
+/// if not, that is recorded, and nothing that needs all of them can be asserted.
 fn nothing_lost(records: &[serde_json::Value], recorder: &Recorder) -> bool {
     let trouble = recorder.trouble();
     assert_eq!(Trouble { lost: 0, ..trouble }, Trouble::default());
@@ -33,7 +33,7 @@ fn nothing_lost(records: &[serde_json::Value], recorder: &Recorder) -> bool {
     trouble.lost == 0
 }
 
-/// Whether the records of a program that was started are seen, each once; false where records were lost.
+/// Return whether the records of a program that was started are seen, each once; false if records were lost.
 fn program_is_seen() -> Option<bool> {
     let mut child = 0;
     let (records, recorder) = recorded(|| {
@@ -48,11 +48,12 @@ fn program_is_seen() -> Option<bool> {
     let of =
         |kind: &str, field: &str| records.iter().filter(|each| each["what"][kind][field] == child).count();
     assert_eq!((of("fork", "child"), of("exec", "task"), of("exit", "task")), (1, 1, 1));
-    // The idle task may leave in silence, and of who ran at the very beginning nothing is known.
+    // The idle task may leave without a record, and nothing is known of the tasks that ran at the very
+    // beginning.
     assert!(of("switch", "out") >= 2 && of("switch", "to") >= 1, "it slept once");
     let times: Vec<u64> = records.iter().map(|each| each["time_ns"].as_u64().unwrap()).collect();
     assert!(times.is_sorted());
-    // Cumulative on each CPU, and execution faults.
+    // The counts are cumulative on each CPU.
     for cpu in recorder.cpus() {
         let faults = records.iter().filter(|each| each["cpu"] == cpu);
         assert!(faults.map(|each| each["references"].as_u64().unwrap()).is_sorted(), "CPU {cpu}");
@@ -97,7 +98,7 @@ fn two_recordings_at_once_both_see_every_switch() {
 
 #[test]
 fn a_task_that_never_leaves_is_read_by_its_own_cpu() {
-    // By its own CPU time: others may have the CPU meanwhile.
+    // This counts its own CPU time: others may use the CPU meanwhile.
     let spent_ns = || clock_ns(libc::CLOCK_THREAD_CPUTIME_ID);
     let begun_ns = spent_ns();
     let Some((records, recorder)) = recorded(|| while spent_ns() - begun_ns < 50_000_000 {}) else { return };
@@ -152,7 +153,7 @@ fn counters_that_others_take_end_a_cpu_with_the_reason_until_they_give_them_back
     fs::remove_dir_all(&root).unwrap();
 }
 
-/// Says that a task executes another program, at times that are given.
+/// A feed that reports at given times that a task executes another program.
 struct Late(Vec<Vec<u64>>);
 
 impl Feed for Late {

@@ -1,29 +1,31 @@
-//! `Threads`, of which processes threads are: whoever was there before the first record is introduced by the first that names it.
+//! The processes of threads: a thread from before the first record is introduced by the first record that
+//! names it.
 //!
-//! The kernel says that a task exits before it leaves its CPU for the last time, and it may be preempted in between. Its end is
-//! passed on when it is over: after it has left without being preempted, or at the end of the records.
+//! The kernel reports the exit of a task before the task leaves its CPU for the last time, and it may be
+//! preempted in between. Its end is passed on when it is over: after it has left without being preempted, or
+//! at the end of the records.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::lane::Named;
 use super::record::{Record, Task, What};
 
-/// More threads than this are forgotten and introduced again.
+/// The largest number of threads: further ones are forgotten and introduced again.
 const MOST: usize = 1 << 18;
 
-/// Threads that are known, and those that have ended.
+/// The known threads, and those that have ended.
 #[derive(Debug, Default)]
 pub struct Threads {
     process_of: HashMap<Task, Task>,
     ended: HashSet<Task>,
     /// The exiting tasks, with the CPU of each.
     exiting: BTreeMap<Task, u32>,
-    /// The last record of each CPU, from when one exited.
+    /// The last record of each CPU since a task exited there.
     last: BTreeMap<u32, Record>,
 }
 
 impl Threads {
-    /// Pass a record on, after those that say of which process the threads are that it names.
+    /// Pass a record on, after records that introduce the threads that it names.
     pub fn introduce(&mut self, record: Record, named: [Named; 2], mut put: impl FnMut(&Record)) {
         if self.process_of.len() > MOST || self.ended.len() > MOST {
             self.process_of.clear();
@@ -36,7 +38,7 @@ impl Threads {
             }
             What::Exit(task) => {
                 self.process_of.remove(&task);
-                // It goes on for a while, and is nobody new then.
+                // The task goes on for a while, and must not be introduced again then.
                 self.ended.insert(task);
                 self.exiting.insert(task, record.cpu);
                 self.last.insert(record.cpu, record);
@@ -65,7 +67,7 @@ impl Threads {
         }
     }
 
-    /// The records are at their end: whoever exits has ended, and not before what was passed on already.
+    /// End the records: exiting tasks have ended, and not before what was passed on already.
     pub fn end(&mut self, mut put: impl FnMut(&Record)) {
         let time_ns = self.last.values().map(|each| each.time_ns).max().unwrap_or_default();
         for (task, cpu) in std::mem::take(&mut self.exiting) {

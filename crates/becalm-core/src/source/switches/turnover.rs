@@ -1,11 +1,13 @@
-//! `ws_turnover`: how far the pages that one process uses change, for machines without counters. It is no miss ratio.
+//! The proxy `ws_turnover`: how far the pages that one process uses change, for machines without counters. It
+//! is not a miss ratio.
 //!
-//! The kernel marks pages that are referenced (/proc/PID/clear_refs takes the marks away, smaps_rollup counts them).
-//! What was not marked before and is now is new: of the pages that are marked, the new ones are reported in place of
-//! misses. Marks are taken away after a change, so that going back is one too, and every `KEPT` windows; the window
-//! after that is unknown. Steps are pages, not cache lines. Both files take time in proportion to the process's memory
-//! and clear_refs flushes its translation caches, so a window is at least `SHARE` times as long as they take. The
-//! stream has one CPU, 0, which stands for the process: where it runs is not known.
+//! The kernel marks pages that are referenced (/proc/PID/clear_refs removes the marks, smaps_rollup counts
+//! them). A page that is marked now and was not before is new: the number of new pages among the marked ones
+//! is reported in place of misses. Marks are removed after a change, so that a change back is one too, and
+//! every `KEPT` windows; the window after that is unknown. Steps are pages, not cache lines. Both files take
+//! time in proportion to the process's memory and clear_refs flushes its translation caches, so a window is
+//! at least `SHARE` times as long as they take. The stream has one CPU, 0, which stands for the process: on
+//! which CPU it runs is not known.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -14,35 +16,35 @@ use std::path::{Path, PathBuf};
 use super::record::{Record, Task, What};
 use crate::exec::now_ns;
 
-/// Windows after which marks are taken away anyway.
+/// The number of windows after which marks are removed in any case.
 const KEPT: u32 = 20;
 
-/// Reading takes at most this part of the time.
+/// The inverse of the largest share of the time that reading takes.
 const SHARE: i64 = 10;
 
-/// Above a tenth of them new, marks are taken away: the rule of the detector.
+/// The inverse of the share of new pages above which marks are removed: the rule of the detector.
 const CHANGED: u64 = 10;
 
 /// The pages of one process.
 #[derive(Debug)]
 pub struct Turnover {
-    /// `/proc/PID`, by a path that belongs to this process alone.
+    /// The directory `/proc/PID`, by a path that belongs to this process only.
     directory: PathBuf,
     task: Task,
     least_ns: i64,
     window_ns: i64,
     page: u64,
     due_ns: i64,
-    /// Marked at the last reading; None: they were taken away just now.
+    /// The pages marked at the last reading; None: the marks were removed just now.
     marked: Option<u64>,
-    /// Windows since they were taken away.
+    /// The windows since the marks were removed.
     kept: u32,
     references: u64,
     misses: u64,
 }
 
 impl Turnover {
-    /// Begin with a process. An error when its files cannot be read and written.
+    /// Begin with a process. An error if its files cannot be read and written.
     pub fn begin(directory: &Path, task: Task, window_ns: u64) -> io::Result<Self> {
         // SAFETY: cannot fail for this name.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) }.max(1) as u64;
@@ -66,22 +68,22 @@ impl Turnover {
         Ok(made)
     }
 
-    /// The directory of its process.
+    /// Return the directory of its process.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// The length of a window now, ns.
+    /// Return the present length of a window, ns.
     pub fn window_ns(&self) -> i64 {
         self.window_ns
     }
 
-    /// When the next window ends.
+    /// Return when the next window ends.
     pub fn due_ns(&self) -> i64 {
         self.due_ns
     }
 
-    /// Say that the process is there.
+    /// Append the record that the process exists.
     pub fn first(&self, out: &mut Vec<u8>) -> u64 {
         let Self { task, .. } = *self;
         self.put(What::Fork { parent: 0, child: task, process: task }, out);
@@ -89,7 +91,7 @@ impl Turnover {
         2
     }
 
-    /// End a window, if it is time: how many records. An error when the process has ended.
+    /// End a window, if it is time; return the number of records. An error when the process has ended.
     pub fn look(&mut self, out: &mut Vec<u8>) -> io::Result<u64> {
         let begun = now_ns();
         if begun < self.due_ns {
@@ -105,7 +107,7 @@ impl Turnover {
                 self.put(What::Tick, out);
                 new * CHANGED > now
             }
-            // What is new among these cannot be told.
+            // It is not known which of these are new.
             None => {
                 self.put(What::Lost, out);
                 self.put(What::Switch { out: self.task, to: self.task, preempted: true }, out);
@@ -122,7 +124,7 @@ impl Turnover {
         Ok(records)
     }
 
-    /// Say that it has ended.
+    /// Append the record that the process has ended.
     pub fn end(&self, out: &mut Vec<u8>) -> u64 {
         self.put(What::Exit(self.task), out);
         self.put(What::Switch { out: self.task, to: 0, preempted: false }, out);
@@ -137,13 +139,13 @@ impl Turnover {
 
     fn forget(&mut self) -> io::Result<()> {
         let mut file = File::options().write(true).open(self.directory.join("clear_refs"))?;
-        // 1: of all pages (proc_pid_clear_refs(5)).
+        // 1 stands for all pages (proc_pid_clear_refs(5)).
         file.write_all(b"1")?;
         (self.marked, self.kept) = (None, 0);
         Ok(())
     }
 
-    /// Pages that are marked.
+    /// Read the number of marked pages.
     fn read(&self) -> io::Result<u64> {
         let mut text = String::new();
         File::open(self.directory.join("smaps_rollup"))?.read_to_string(&mut text)?;
@@ -161,7 +163,7 @@ impl Turnover {
     }
 }
 
-/// Bytes of the line `Referenced: N kB`; a process without memory of its own has none.
+/// Return the bytes of the line `Referenced: N kB`; a process without memory of its own has no such line.
 fn referenced(text: &str) -> Option<u64> {
     let line = text.lines().find_map(|line| line.strip_prefix("Referenced:"))?;
     let number: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;

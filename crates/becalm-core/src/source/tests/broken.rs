@@ -1,4 +1,4 @@
-//! Files that are cut off or hold garbage: never a panic, never a wrong number.
+//! Tests with files that are cut off or hold garbage: never a panic, never a wrong number.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,7 +35,7 @@ const FILES: [(&str, &str, &str); 20] = [
     ("psi", "desktop-6.1", "proc/self/mountinfo"),
 ];
 
-/// A copy of a recorded machine, of which one file can be overwritten.
+/// A copy of a recorded machine in which one file can be overwritten.
 fn copied(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().flatten() {
@@ -51,7 +51,8 @@ fn copied(from: &Path, to: &Path) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(samples(6, 240)))]
 
-    /// Cut off anywhere, a file gives right numbers or none: every value known is that of the whole file.
+    /// Check that a file that is cut off anywhere gives right numbers or none: every known value is that of
+    /// the whole file.
     #[test]
     fn a_file_cut_off_says_nothing_wrong(which in 0..FILES.len(), cuts in proptest::collection::vec(any::<prop::sample::Index>(), 12)) {
         let (source, recorded, file) = FILES[which];
@@ -70,7 +71,8 @@ proptest! {
         }
     }
 
-    /// Any content of a file: no panic, values and names of the same number, differences that are known or not.
+    /// Check that any content of a file causes no panic, as many values as names, and differences that are
+    /// known or not.
     #[test]
     fn garbage_is_survived(which in 0..FILES.len(), places in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..40), random in proptest::collection::vec(any::<u8>(), 0..400)) {
         let (source, recorded, file) = FILES[which];

@@ -1,4 +1,5 @@
-//! Machines that change between two readings: CPUs and disks come and go, counters wrap and run backwards.
+//! Tests with machines that change between two readings: CPUs and disks come and go, counters wrap and run
+//! backwards.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,5 @@
-//! Tests of the sources on recorded machines (tests/data/load); `changing`: of machines that change; `broken`: of files
-//! that are cut off or hold garbage; `process`: of one process.
+//! Tests of the sources on recorded machines (tests/data/load); `changing`: on machines that change;
+//! `broken`: on files that are cut off or hold garbage; `process`: on one process.
 
 mod broken;
 mod changing;
@@ -25,7 +25,8 @@ fn absent(snapshot: &Snapshot, source: &str) -> Option<String> {
     snapshot.section(source).unwrap().absent()
 }
 
-/// Each line: source, name, value; "-" for one that is named and not known, "none" for one that is not named.
+/// Check a sample against lines of source, name and value; "-" for a value that is named and not known,
+/// "none" for one that is not named.
 fn check(machine: &str, expected: &str) {
     let taken = snapshot(machine);
     for line in expected.lines().map(str::trim).filter(|line| !line.is_empty()) {

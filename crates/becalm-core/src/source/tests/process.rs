@@ -1,4 +1,4 @@
-//! One process's threads that come and go, and files of it that cannot be read.
+//! Tests with threads of one process that come and go, and files of it that cannot be read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -64,11 +64,11 @@ fn sums_of_threads_that_come_and_go_never_go_backwards() {
     let second = process.read().unwrap();
     assert_eq!((second.run_ns, second.wait_ns, second.ended), (Some(3001), Some(31), 1));
     assert_eq!((second.voluntary, second.involuntary), (Some(12), Some(3)));
-    // Number 9 again, another thread, which has run for longer than the one before.
+    // Number 9 is another thread now, which has run for longer than the one before.
     fake.thread(9, 200, [50, 2, 3]);
     let third = process.read().unwrap();
     assert_eq!((third.run_ns, third.wait_ns, third.ended), (Some(3051), Some(33), 2));
-    // The same without a start time that differs: it has fewer slices.
+    // Its start time does not differ, but it has fewer slices.
     fake.thread(9, 200, [60, 2, 2]);
     assert_eq!(process.read().unwrap().run_ns, Some(3111));
 }

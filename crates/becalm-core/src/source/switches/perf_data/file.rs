@@ -1,14 +1,14 @@
-//! A file of perf's, one record after the other: attributes first, then records with their header.
+//! A file of perf, one record after the other: attributes first, then records with their headers.
 
 use std::io::{Read, Seek, SeekFrom};
 
 use super::layout::Attributes;
 use super::PerfError;
 
-/// perf has an event for each counter and each of its own: more are of no file of perf's.
+/// The largest number of events: perf has one for each counter and some of its own.
 const MOST_EVENTS: u64 = 1 << 10;
 
-/// An id for each event on each CPU.
+/// The largest number of ids: one for each event on each CPU.
 const MOST_IDS: u64 = 1 << 20;
 
 /// The longest name of a processor in the header.
@@ -16,10 +16,10 @@ const LONGEST_STRING: u64 = 4096;
 
 const CPUID: u32 = 9;
 
-/// The feature that says how records are compressed (HEADER_COMPRESSED).
+/// The feature that describes how records are compressed (HEADER_COMPRESSED).
 const HEADER_COMPRESSED: u32 = 27;
 
-/// Features that the first word of their bits has.
+/// The number of features in the first word of their bits.
 const FEATURES: u32 = 63;
 
 const MAGIC: &[u8; 8] = b"PERFILE2";
@@ -35,14 +35,14 @@ pub struct Event {
 pub struct File<R> {
     input: R,
     at: u64,
-    /// Where records end; None: with the file.
+    /// The end of the records; None: that of the file.
     end: Option<u64>,
     pub events: Vec<Event>,
-    /// Whether it was written through a pipe: attributes are records.
+    /// Whether it was written through a pipe: then attributes are records.
     pub piped: bool,
-    /// Where the file ends, if that is before the parts behind its records do.
+    /// The end of the file, if that is before the end of the parts behind its records.
     pub cut: Option<u64>,
-    /// Vendor, family and so on, where the file says it.
+    /// Vendor, family and so on, if the file has them.
     pub processor: String,
     body: Vec<u8>,
 }
@@ -74,7 +74,7 @@ impl<R: Read + Seek> File<R> {
         };
         let size = made.word()?;
         match size {
-            // As it comes through a pipe: attributes are records.
+            // A file that comes through a pipe: attributes are records.
             16 => return Ok(Self { piped: true, ..made }),
             104 => {}
             _ => return Err(PerfError::Damaged { at: 8, what: "its header has no length of perf's" }),
@@ -106,7 +106,7 @@ impl<R: Read + Seek> File<R> {
         let end = end.ok_or(PerfError::Damaged { at: length, what: "it ends before its data do" })?;
         if features >> CPUID & 1 == 1 {
             let before = (features & ((1 << CPUID) - 1)).count_ones();
-            // It is of use, and nothing depends on it.
+            // The processor is useful, but nothing depends on it.
             made.processor = made.string(end + 16 * u64::from(before), length).unwrap_or_default();
         }
         let parts = u64::from((features & ((1 << FEATURES) - 1)).count_ones());
@@ -114,12 +114,12 @@ impl<R: Read + Seek> File<R> {
             |made: &mut Self, number| made.go(end + 16 * number).is_ok() && made.section(length).is_ok();
         made.cut = (!(0..parts).all(|number| whole(&mut made, number))).then_some(length);
         made.go(data.0)?;
-        // perf was killed before it wrote how much there is.
+        // The length is zero if perf was killed before it wrote it.
         made.end = (data.1 > 0).then_some(end);
         Ok(made)
     }
 
-    /// The next record; its body is valid until the next call.
+    /// Return the next record; its body is valid until the next call.
     pub fn next(&mut self) -> Result<Option<(Head, &[u8])>, PerfError> {
         loop {
             let begin = self.at;
@@ -146,7 +146,7 @@ impl<R: Read + Seek> File<R> {
             match kind {
                 HEADER_ATTR => self.attribute(begin)?,
                 COMPRESSED | COMPRESSED2 => return Err(PerfError::Compressed),
-                // Data of this length follow the record.
+                // This record is followed by data of this length.
                 AUXTRACE => self.skip(begin, word(&self.body, 0))?,
                 HEADER_TRACING_DATA => {
                     let size =
@@ -158,7 +158,7 @@ impl<R: Read + Seek> File<R> {
         }
     }
 
-    /// An event that comes as a record: attributes of a length that they have in them, then ids.
+    /// Read an event that comes as a record: attributes, which contain their own length, then ids.
     fn attribute(&mut self, begin: u64) -> Result<(), PerfError> {
         let damaged = PerfError::Damaged { at: begin, what: "attributes are cut" };
         let size = word(&self.body, 0).map_or(0, |first| (first >> 32) as usize);
@@ -194,7 +194,7 @@ impl<R: Read + Seek> File<R> {
         (0..count).map(|_| self.word()).collect()
     }
 
-    /// A string of a feature, whose section is described at this place.
+    /// Return a string of a feature whose section is described at this place.
     fn string(&mut self, described: u64, length: u64) -> Option<String> {
         self.go(described).ok()?;
         let (at, _) = self.section(length).ok()?;
@@ -228,7 +228,7 @@ impl<R: Read + Seek> File<R> {
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    /// Offset and length of a part that lies within the file.
+    /// Read offset and length of a part, which must lie within the file.
     fn section(&mut self, length: u64) -> Result<(u64, u64), PerfError> {
         let at = self.at;
         let (offset, size) = self.section_unbound()?;
@@ -249,12 +249,12 @@ const AUXTRACE: u32 = 71;
 const COMPRESSED: u32 = 81;
 const COMPRESSED2: u32 = 83;
 
-/// The word at a place; None where there are too few bytes.
+/// Return the word at a place; None if there are too few bytes.
 pub fn word(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
-/// Read until it is full or the input ends; how much.
+/// Read until `into` is full or the input ends; return how much was read.
 fn fill(input: &mut impl Read, into: &mut [u8]) -> Result<usize, PerfError> {
     let mut got = 0;
     while got < into.len() {

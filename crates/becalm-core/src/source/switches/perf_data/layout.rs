@@ -1,8 +1,8 @@
-//! Where the attributes of an event put what in its records.
+//! The layout of an event's records, which its attributes determine.
 
 use super::super::parse::{Counts, Said, Thread};
 
-/// Bits of sample_type that are fixed in size and come before READ in a sample, in order.
+/// The bits of sample_type of the fields that have a fixed size and come before READ in a sample, in order.
 const IDENTIFIER: u64 = 1 << 16;
 const IP: u64 = 1;
 const TID: u64 = 1 << 1;
@@ -24,7 +24,7 @@ const SAMPLE_ID_ALL: u64 = 1 << 18;
 const CONTEXT_SWITCH: u64 = 1 << 26;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 
-/// struct perf_event_attr, what of it is needed.
+/// The needed fields of struct perf_event_attr.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
     pub kind: u32,
@@ -35,7 +35,7 @@ pub struct Attributes {
     flags: u64,
 }
 
-/// Eight bytes at a time.
+/// A reader of eight bytes at a time.
 struct Words<'a>(&'a [u8]);
 
 impl Words<'_> {
@@ -68,12 +68,12 @@ pub struct Stamp {
 }
 
 impl Attributes {
-    /// Whether it counts in user mode alone.
+    /// Return whether it counts in user mode only.
     pub fn user(&self) -> bool {
         self.flags & EXCLUDE_KERNEL != 0
     }
 
-    /// Parse the bytes in a file; None where there are too few.
+    /// Parse the bytes in a file; None if there are too few.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let mut words = Words(bytes);
         let kind = words.next()? as u32;
@@ -88,7 +88,7 @@ impl Attributes {
         })
     }
 
-    /// Name those of time, task and CPU that its records do not have, whatever they are about.
+    /// Return those of time, task and CPU that its records do not all have.
     pub fn unstamped(&self) -> Vec<&'static str> {
         let has = |bit| self.sample_type & bit != 0;
         let mut lacks: Vec<_> =
@@ -102,7 +102,7 @@ impl Attributes {
         lacks
     }
 
-    /// Whether the kernel recorded the task that runs next while it counted.
+    /// Return whether the kernel recorded the task that runs next while it counted.
     pub fn tells_switches(&self) -> bool {
         self.flags & CONTEXT_SWITCH != 0
     }
@@ -111,13 +111,13 @@ impl Attributes {
         self.sample_type & IDENTIFIER != 0
     }
 
-    /// Whether each sample has the counts of the whole group, by id.
+    /// Return whether each sample has the counts of the whole group, by id.
     pub fn reads_group(&self) -> bool {
         self.sample_type & READ != 0
             && self.read_format & (FORMAT_ID | FORMAT_GROUP) == FORMAT_ID | FORMAT_GROUP
     }
 
-    /// The end of a record that is no sample: its size, and what it says.
+    /// Parse the end of a record that is not a sample: its size, and its content.
     pub fn trailer(&self, body: &[u8]) -> Option<(usize, Stamp)> {
         let has = |bit| self.sample_type & bit != 0;
         let size =
@@ -131,7 +131,8 @@ impl Attributes {
         Some((size, Stamp { time_ns, cpu, task }))
     }
 
-    /// A sample; `member` tells whether an id is that of the references (0) or the misses (1) of a group.
+    /// Parse a sample; `member` returns whether an id is that of the references (0) or the misses (1) of a
+    /// group.
     pub fn sample(
         &self,
         id: u64,
@@ -156,7 +157,7 @@ impl Attributes {
             running_ns: words.next_if(format(FORMAT_RUNNING))?,
             ..Counts::default()
         };
-        // More members than there are bytes for end the search.
+        // The search ends if there are more members than bytes for them.
         for _ in 0..count.min(body.len() as u64) {
             let (value, of) = (words.next()?, words.next()?);
             words.next_if(format(FORMAT_LOST))?;

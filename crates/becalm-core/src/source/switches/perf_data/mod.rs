@@ -1,9 +1,9 @@
 //! Files of `perf record -a -c 1 -e '{context-switches,cache-references:u,cache-misses:u}:S' --switch-events`, as records.
 //!
-//! `file` goes through header, attributes and records, in files and as they come through a pipe, one record at a time;
-//! `layout` knows where an event's attributes put what; `order` sorts by time, as far as perf's FINISHED_ROUND says is
-//! needed; `read` puts it together. Nothing of a file is believed: lengths are bounded, memory too (`order::MOST` records).
-//! Source: tools/perf/Documentation/perf.data-file-format.txt, and linux/perf_event.h.
+//! `file` reads header, attributes and records, from files and through a pipe, one record at a time; `layout`
+//! has the fields of an event's records; `order` sorts by time, as far as perf's FINISHED_ROUND requires;
+//! `read` combines them. Nothing in a file is trusted: lengths are bounded, and so is memory (`order::MOST`
+//! records). Source: tools/perf/Documentation/perf.data-file-format.txt, and linux/perf_event.h.
 
 mod file;
 mod layout;
@@ -14,7 +14,7 @@ mod tests;
 
 pub use read::{read, Counted, Summary};
 
-/// Why a file is not read: a sentence's end, after the file's name.
+/// The reason why a file is not read: the end of a sentence, after the file's name.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfError {
     #[error("cannot be read: {0}")]

@@ -1,7 +1,8 @@
-//! Records in order of time. perf writes one CPU's after the other's, and says when a round through all of them is over:
-//! what comes after a round is not earlier than what was newest in the round before (tools/perf/util/ordered-events.c).
+//! Records in order of time. perf writes the records of one CPU after those of another, and marks the end of
+//! each round through all CPUs: no record after a round is earlier than the newest of the round before
+//! (tools/perf/util/ordered-events.c).
 
-/// The largest number of waiting records: a file without rounds is put in order piece by piece.
+/// The largest number of waiting records: a file without rounds is ordered piece by piece.
 pub const MOST: usize = 1 << 20;
 
 /// The records that wait for their turn.
@@ -9,7 +10,7 @@ pub const MOST: usize = 1 << 20;
 pub struct Order<T> {
     waiting: Vec<(u64, T)>,
     newest: u64,
-    /// The newest of the round before.
+    /// The newest time of the previous round.
     safe: u64,
 }
 
@@ -20,7 +21,7 @@ impl<T> Default for Order<T> {
 }
 
 impl<T> Order<T> {
-    /// Take one in; `put` gets those whose turn it is when there are too many.
+    /// Add a record; when there are too many, `put` receives those whose turn it is.
     pub fn push(&mut self, time_ns: u64, what: T, put: impl FnMut(T)) {
         self.newest = self.newest.max(time_ns);
         self.waiting.push((time_ns, what));
@@ -30,7 +31,7 @@ impl<T> Order<T> {
         }
     }
 
-    /// A round is over.
+    /// End a round.
     pub fn round(&mut self, put: impl FnMut(T)) {
         self.sort();
         let safe = self.safe;
@@ -39,13 +40,13 @@ impl<T> Order<T> {
         self.safe = self.newest;
     }
 
-    /// All of them.
+    /// Hand over all of them.
     pub fn end(&mut self, put: impl FnMut(T)) {
         self.sort();
         self.first(self.waiting.len(), put);
     }
 
-    /// Stable: of one CPU they are in order.
+    /// Sort stably: the records of one CPU are in order.
     fn sort(&mut self) {
         self.waiting.sort_by_key(|(time_ns, _)| *time_ns);
     }

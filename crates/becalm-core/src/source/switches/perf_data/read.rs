@@ -1,4 +1,5 @@
-//! `read`, a whole file as records of the detector, with what was counted and what is missing.
+//! The function `read`, which reads a whole file as records of the detector, with what was counted and what
+//! is missing.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{Read, Seek};
@@ -16,10 +17,10 @@ use super::layout::Attributes;
 use super::order::Order;
 use super::PerfError;
 
-/// More CPUs than any kernel has.
+/// A limit above the number of CPUs of any kernel.
 const MOST_CPUS: u32 = 1 << 16;
 
-/// The leader of a group, in `Lane`: samples of whatever CPU's.
+/// The identifier of the leader of a group, in `Lane`, for samples of any CPU.
 const LEADER: u64 = 1;
 const OTHER: u64 = 2;
 
@@ -28,7 +29,7 @@ const SAMPLE: u32 = 9;
 const LOST_SAMPLES: u32 = 13;
 const SWITCH_CPU_WIDE: u32 = 15;
 const FINISHED_ROUND: u32 = 68;
-/// Types from here on are perf's own, without time and CPU.
+/// The first type of perf's own records, which have no time and CPU.
 const FIRST_OF_PERF: u32 = 64;
 
 const SWITCHES: &str = "records of who runs next (--switch-events)";
@@ -49,18 +50,18 @@ pub struct Counted {
     pub level: &'static str,
 }
 
-/// The contents of a file besides records.
+/// The contents of a file other than records.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
     pub references: Counted,
     pub misses: Counted,
-    /// Whether both are of a cache.
+    /// Whether both events are of a cache.
     pub miss_ratio: bool,
-    /// The name that perf gives it; empty: the file does not have it.
+    /// The processor's name in perf; empty if the file does not have it.
     pub processor: String,
     pub records: u64,
     pub trouble: Trouble,
-    /// The last names of tasks.
+    /// The last name of each task.
     pub names: BTreeMap<Task, String>,
 }
 
@@ -69,14 +70,15 @@ struct Events {
     attributes: Vec<Attributes>,
     of_id: HashMap<u64, usize>,
     leader: usize,
-    /// References and misses.
+    /// The ids of references and misses.
     members: [usize; 2],
 }
 
-/// Records that are looked at for compression or damage in a file that lacks something.
+/// The largest number of records that are searched for compression or damage in a file that lacks something.
 const MOST_LOOKED_AT: usize = 1 << 16;
 
-/// Read a file; `put` takes its records in order of time. Errors: what of the file cannot be used.
+/// Read a file; `put` receives its records in order of time. An error is the reason why the file cannot be
+/// used.
 pub fn read(input: impl Read + Seek, put: impl FnMut(&Record)) -> Result<Summary, PerfError> {
     let mut file = File::open(input)?;
     let piped = file.piped;
@@ -87,7 +89,8 @@ pub fn read(input: impl Read + Seek, put: impl FnMut(&Record)) -> Result<Summary
     })
 }
 
-/// Why a file is not read that lacks something: it may be compressed or cut, too, which is of more use to know.
+/// Return why a file that lacks something is not read: if it is compressed or cut, that is more useful to
+/// know.
 fn worst<R: Read + Seek>(file: &mut File<R>, lacks: PerfError) -> PerfError {
     for _ in 0..MOST_LOOKED_AT {
         match file.next() {
@@ -145,7 +148,7 @@ fn read_records<R: Read + Seek>(
         }
         let Some(events) = &events else { continue };
         let Some((cpu, said)) = events.said(kind, misc, &body) else { continue };
-        // Those that perf made up at its start are of no CPU.
+        // Records that perf made up at its start have no CPU.
         if cpu >= MOST_CPUS && time(&said) > 0 {
             continue;
         }
@@ -226,7 +229,7 @@ impl Events {
         else {
             return Err(PerfError::Lacks(lacks.join(", no ")));
         };
-        // perf's names may come in any order.
+        // The names of perf may come in any order.
         let swapped = attributes[first].kind == 0
             && attributes[second].kind == 0
             && attributes[first].config & 0xffff_ffff == 3
@@ -245,7 +248,7 @@ impl Events {
         let identified = self.attributes.first()?.has_identifier();
         if kind == SAMPLE {
             let number = match identified {
-                // While others recorded switches, too, theirs may be in our samples (`group`).
+                // While others recorded switches, too, their identifier may be in our samples (`group`).
                 true => self.of_id.get(&word(body, 0)?).copied().unwrap_or(self.leader),
                 false => self.leader,
             };
@@ -267,7 +270,7 @@ impl Events {
         };
         let (size, stamp) = self.attributes.get(number)?.trailer(body)?;
         if stamp.time_ns == 0 && kind != COMM {
-            // Made up by perf at its start, of what was there; threads are introduced again as they run.
+            // Perf made it up at its start, of tasks that existed; threads are introduced again as they run.
             return None;
         }
         let body = &body[..body.len() - size];
@@ -295,7 +298,7 @@ impl Events {
                 };
                 (name.to_owned(), level)
             }
-            // As in `events`, for the processors that those are of.
+            // These are as in `events`, for the same processors.
             (RAW, 0x5e43) if amd => {
                 ("ls_dmnd_fills_from_sys.5e".to_owned(), "demand data fills from L3 or beyond")
             }
@@ -304,7 +307,7 @@ impl Events {
             }
             _ => (format!("event type {kind} config {config:#x}"), "as the event's code says"),
         };
-        // As perf writes it.
+        // This is perf's spelling.
         let user = if kind != SOFTWARE && self.attributes[number].user() { ":u" } else { "" };
         Counted { name: name + user, kind, config, level }
     }

@@ -1,4 +1,5 @@
-//! A real file of perf's, the same as it comes through a pipe, files put together by hand, and files that are cut.
+//! Tests with a real file of perf, the same file through a pipe, files put together by hand, and files that
+//! are cut.
 
 use std::io::Cursor;
 
@@ -20,7 +21,7 @@ fn words(bytes: &[u8], at: usize) -> u64 {
     u64::from_ne_bytes(bytes[at..at + 8].try_into().unwrap())
 }
 
-/// The same as through a pipe: attributes as records, then the data.
+/// Return the same file as it comes through a pipe: attributes as records, then the data.
 fn piped(bytes: &[u8]) -> Vec<u8> {
     let (each, attributes, size, data, length) =
         (words(bytes, 16), words(bytes, 24), words(bytes, 32), words(bytes, 40), words(bytes, 48));
@@ -41,10 +42,10 @@ fn piped(bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Group of switches, references, misses with ids 1, 2, 3 on CPU 0, through a pipe.
+/// A group of switches, references, misses with ids 1, 2, 3 on CPU 0, through a pipe.
 struct Made(Vec<u8>);
 
-/// IDENTIFIER, TID, TIME, READ, CPU.
+/// The bits IDENTIFIER, TID, TIME, READ, CPU.
 const TYPE: u64 = 1 << 16 | 1 << 1 | 1 << 2 | 1 << 4 | 1 << 7;
 
 impl Made {
@@ -53,7 +54,7 @@ impl Made {
         for (id, kind, config, period) in
             [(1, 1, 3, period), (2, kind, configs[0], 0), (3, kind, configs[1], 0)]
         {
-            // Both times, ID, GROUP; sample_id_all.
+            // The formats both times, ID, GROUP; and sample_id_all.
             let size_and_kind = u64::from(kind) | 64 << 32;
             made.put(64, 0, &[size_and_kind, config, period, TYPE, 15, 1 << 18, 0, 0, id]);
         }
@@ -67,7 +68,7 @@ impl Made {
         body.iter().for_each(|word| self.0.extend(word.to_ne_bytes()));
     }
 
-    /// A task leaves for another; `away`: time in which others had the counters.
+    /// Add a switch from one task to another; `away` is the time for which others used the counters.
     fn switch(&mut self, time: u64, out: u64, to: u64, references: u64, away: u64) {
         let thread = |task: u64| task | task << 32;
         let counts = [3, 1000 + away, 1000, time, 1, references, 2, references / 2, 3];
@@ -185,7 +186,7 @@ fn what_a_file_lacks_is_said_with_the_way_to_record_it() {
     let why = said(compressed);
     assert!(why.contains("without -z") && why.contains("through a pipe"), "{why}");
     assert!(said(Made::new(0, [2, 3], 1)).contains("no records"));
-    // Compression and damage are of more use to know than what is lacking.
+    // Compression and damage are more useful to know than what is lacking.
     let mut lacking = Made::new(0, [2, 3], 4000);
     lacking.switch(10, 7, 8, 100, 0);
     let cut = Made([&lacking.0[..], &[9, 0, 0, 0, 0, 0, 200, 0]].concat());
@@ -198,7 +199,7 @@ fn what_a_file_lacks_is_said_with_the_way_to_record_it() {
     assert!(all(&real).unwrap_err().to_string().contains("a period of 1"));
     let why = all(&real[..real.len() - 7]).unwrap_err().to_string();
     assert!(why.contains("damaged or cut at byte"), "{why}");
-    // Both things at once, and what is there is not named.
+    // The error names both things that are missing, and nothing that is there.
     let mut plain = Made::new(0, [2, 3], 4000);
     plain.switch(10, 7, 8, 100, 0);
     let why = said(plain);
