@@ -1,4 +1,4 @@
-//! Having the next start be becalm's, and taking that back. The lock is held by whoever calls this.
+//! The choice of becalm's entry for the next start, and its removal. The caller holds the lock.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -17,14 +17,14 @@ use crate::knob::journal::Begin;
 use crate::knob::restore::{unsettled, Fate, Restored};
 use crate::knob::tree::Tree;
 
-/// The mark of the boot that was found healthy; this file is gone after a restart.
+/// The mark of the boot that was found healthy; a restart removes this file.
 const HEALTHY: &str = "/run/becalm/healthy";
 
-/// On a directory: what systemd was told, a line each.
+/// On a directory: the commands that systemd would get, a line each.
 const PLAYED: &str = "/run/becalm/systemctl";
 
-/// The status of becalm's entry, for everybody to read. All but `mark`, `running` and `waiting` are empty when this boot is of an
-/// entry that has been removed since.
+/// The status of becalm's entry, which everybody can read. All fields except `mark`, `running` and `waiting`
+/// are empty if this boot is of an entry that has been removed since.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Status {
     pub loader: String,
@@ -37,40 +37,40 @@ pub struct Status {
     /// Unix time, s.
     pub at: u64,
     pub files: Vec<FileStatus>,
-    /// The next start is the entry's.
+    /// Whether the next start is the entry's.
     pub armed: bool,
-    /// This boot is the entry's.
+    /// Whether this boot is the entry's.
     pub running: bool,
-    /// The fall-back was not stopped yet.
+    /// Whether the fall-back is still active.
     pub waiting: bool,
-    /// Every start is the entry's, as long as each goes well.
+    /// Whether every start is the entry's, as long as each goes well.
     pub kept: bool,
     /// The entry's kernel.
     pub kernel: String,
-    /// The kernel that starts by default, where it is another one and the entry is kept.
+    /// The kernel that starts by default, if the entry is kept and starts another one.
     pub default_kernel: Option<String>,
 }
 
 #[derive(Debug, Clone, Serialize)]
 pub struct FileStatus {
     pub path: String,
-    /// None: it cannot be read.
+    /// Its state; None if that cannot be read.
     pub state: Option<State>,
 }
 
-/// The state of a new boot, once it can be reached.
+/// The state of a new boot, as soon as it can be reached.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Health {
-    /// It is the boot that was asked for.
+    /// Whether it is the boot that was requested.
     pub ours: bool,
     pub mark: Option<String>,
     pub parameters: Vec<String>,
-    /// Why it is not ours; else empty.
+    /// The reason why it is not that boot; else empty.
     pub sentence: String,
     pub remarks: Vec<String>,
 }
 
-/// Write an entry for one boot and choose it for the next start. An earlier one is removed first.
+/// Write an entry for one boot and choose it for the next start. An earlier entry is removed first.
 pub fn arm(tree: &Tree, request: &Request, begin: &Begin, consent: bool) -> Result<Plan, BootError> {
     words::check(&request.parameters, tree, consent)?;
     if let Some(now) = status(tree)?.filter(|now| now.kept && (now.running || now.armed)) {
@@ -106,8 +106,8 @@ pub fn arm(tree: &Tree, request: &Request, begin: &Begin, consent: bool) -> Resu
     Ok(plan)
 }
 
-/// Have every start be that of this boot, from the next one on. Only in the entry's own boot, when that was found healthy
-/// and has exactly these parameters.
+/// Make every start that of this boot, from the next one on. Only in the entry's own boot, if that was found
+/// healthy and has exactly these parameters.
 pub fn keep(tree: &Tree, parameters: &[String]) -> Result<Plan, BootError> {
     let not = |reason: &str| Err(BootError::Keep(reason.to_owned()));
     let Some(recorded) = record::load(tree)? else { return not("becalm has no entry") };
@@ -131,7 +131,7 @@ pub fn keep(tree: &Tree, parameters: &[String]) -> Result<Plan, BootError> {
         return not("it was not found healthy yet");
     }
     let plan = kept::plan(tree, once)?;
-    // Whatever becomes of this, all that may be there is listed.
+    // Whatever happens next, everything that may exist is listed.
     let all = [&once.writes[..], &plan.writes[..]].concat();
     let begin = &recorded.begin;
     record::save(tree, &Recorded { begin: begin.clone(), plan: Plan { writes: all, ..once.clone() } })?;
@@ -139,7 +139,8 @@ pub fn keep(tree: &Tree, parameters: &[String]) -> Result<Plan, BootError> {
         plan.writes.iter().filter(|write| !kept::is_entry(write)).partition(|write| !write.arms());
     let removed = |write: &&Write| !plan.writes.contains(write);
     let done = make(tree, &fresh).and_then(|()| {
-        // In a boot that nobody comes to, it would restart the machine. So before that is chosen.
+        // The fall-back would restart the machine in a boot that nobody marks as healthy, so it is removed
+        // before such boots are chosen.
         let open: Vec<Restored> =
             once.writes.iter().rev().filter(removed).map(|write| undo(tree, write, false)).collect();
         let open = unsettled(&open);
@@ -160,7 +161,7 @@ pub fn keep(tree: &Tree, parameters: &[String]) -> Result<Plan, BootError> {
     Ok(plan)
 }
 
-/// Make writes in order, but those that are there; when one fails, those before it stay for the caller to undo.
+/// Make writes in order, except those that exist; if one fails, those before it stay for the caller to undo.
 fn make(tree: &Tree, writes: &[&Write]) -> Result<(), BootError> {
     for write in writes {
         let made = match write.state(tree) {
@@ -175,7 +176,8 @@ fn make(tree: &Tree, writes: &[&Write]) -> Result<(), BootError> {
 
 /// Remove all that was written, the choice for the next start first. `force`: also what somebody else has changed.
 ///
-/// A place that could not be removed stays recorded. Returns an outcome for each place, none when nothing was there.
+/// A place that could not be removed stays recorded. Return an outcome for each place, none when nothing was
+/// there.
 pub fn disarm(tree: &Tree, force: bool) -> Result<Vec<Restored>, BootError> {
     let Some(found) = record::load(tree)? else {
         record::remove(tree)?;
@@ -256,14 +258,15 @@ pub fn status(tree: &Tree) -> Result<Option<Status>, BootError> {
     }))
 }
 
-/// The kernel that starts by default, where a kept entry goes on starting another one. None too when that is not known.
+/// Return the kernel that starts by default, if a kept entry still starts another one. None also if that is
+/// not known.
 fn default_kernel(tree: &Tree, plan: &Plan) -> Option<String> {
     let loader = LOADERS.iter().find(|loader| loader.name == plan.loader)?;
     let found = (loader.kernel)(tree).ok().filter(|_| plan.kept && !plan.kernel.is_empty())?;
     (found != plan.kernel).then_some(found)
 }
 
-/// On the new boot: stop the fall-back, and say whether this is the boot that was asked for.
+/// Stop the fall-back on the new boot, and report whether this is the boot that was requested.
 pub fn healthy(tree: &Tree) -> Result<Health, BootError> {
     let mark = running::mark(tree);
     let recorded = record::load(tree)?;
@@ -298,7 +301,7 @@ pub fn healthy(tree: &Tree) -> Result<Health, BootError> {
         health.remarks.push(format!("The kernel's command line lacks {}.", off.join(" ")));
     }
     if let Some(write) = armed.filter(|_| !plan.kept) {
-        // It would start again and again.
+        // The entry would start again and again.
         write.undo(tree, false)?;
         health
             .remarks
@@ -329,12 +332,12 @@ fn stop(tree: &Tree, mark: &str) -> io::Result<()> {
     found(tree, mark)
 }
 
-/// Remember that this boot was found healthy.
+/// Record that this boot was found healthy.
 fn found(tree: &Tree, mark: &str) -> io::Result<()> {
     tree.replace(HEALTHY, format!("{mark}\n").as_bytes())
 }
 
-/// Restart the machine: systemd ends everything in its order. Returns when it has taken that on.
+/// Restart the machine: systemd ends everything in order. Return when it has accepted that.
 pub fn restart(tree: &Tree) -> Result<(), BootError> {
     if let Some(reason) = super::guard::obstacle(tree) {
         return Err(BootError::Unsupported(reason));

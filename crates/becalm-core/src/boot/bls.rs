@@ -1,5 +1,6 @@
-//! Entries of the Boot Loader Specification: a file each, below `loader/entries` of the boot partition, a key and a value
-//! a line (uapi-group.org, "Boot Loader Specification", type 1). Read by systemd-boot and by GRUB of Fedora and RHEL.
+//! Entries of the Boot Loader Specification: a file each, below `loader/entries` of the boot partition, with
+//! a key and a value per line (uapi-group.org, "Boot Loader Specification", type 1). systemd-boot and the
+//! GRUB of Fedora and RHEL read them.
 
 use std::cmp::Ordering;
 
@@ -10,13 +11,13 @@ use crate::knob::tree::Tree;
 pub struct Entry {
     /// The file's name without `.conf` and without a count of tries (`+3-1`).
     pub id: String,
-    /// Its count of tries is used up: it stands behind all others.
+    /// Whether its count of tries is used up: then it comes after all others.
     exhausted: bool,
-    /// Keys and values in the file's order; some keys come more than once.
+    /// Keys and values in the file's order; some keys occur more than once.
     lines: Vec<(String, String)>,
 }
 
-/// All entries below a directory, by name.
+/// Return all entries below a directory, by name.
 pub fn entries(tree: &Tree, directory: &str) -> Vec<Entry> {
     let read = |name: String| {
         let stem = name.strip_suffix(".conf")?;
@@ -41,12 +42,12 @@ fn parse(stem: &str, text: &str) -> Entry {
 }
 
 impl Entry {
-    /// All values of a key.
+    /// Return all values of a key.
     pub fn all(&self, key: &str) -> Vec<&str> {
         self.lines.iter().filter(|(name, _)| name == key).map(|(_, value)| value.as_str()).collect()
     }
 
-    /// The first value of a key.
+    /// Return the first value of a key.
     pub fn first(&self, key: &str) -> Option<&str> {
         self.all(key).first().copied()
     }
@@ -56,12 +57,12 @@ impl Entry {
         self.first("title").unwrap_or(&self.id).to_owned()
     }
 
-    /// The kernel's options, as one line.
+    /// Return the kernel's options, as one line.
     pub fn options(&self) -> String {
         self.all("options").join(" ")
     }
 
-    /// The kernel, if the entry names one and not another program with its options inside.
+    /// Return the kernel, if the entry names one and not another program that contains its options.
     pub fn kernel(&self) -> Result<&str, String> {
         let title = self.title();
         match (self.first("linux"), self.first("efi").or(self.first("uki"))) {
@@ -74,8 +75,9 @@ impl Entry {
     }
 }
 
-/// The order of systemd-boot's menu: sort keys ascending, then the newest version first; entries without a key behind
-/// those that have one, by name (systemd-boot(7); versions before 250 turn the list round and start with its last).
+/// Compare as systemd-boot's menu does: sort keys ascending, then the newest version first; entries without a
+/// key after those that have one, by name (systemd-boot(7); versions before 250 reverse the list and start
+/// with its last).
 pub fn in_menu(one: &Entry, other: &Entry) -> Ordering {
     let tries = one.exhausted.cmp(&other.exhausted);
     let by_key = || match (one.first("sort-key"), other.first("sort-key")) {
@@ -93,14 +95,14 @@ pub fn in_menu(one: &Entry, other: &Entry) -> Ordering {
     tries.then_with(by_key).then_with(|| compare(&other.id, &one.id))
 }
 
-/// Names in the order of versions, as RPM compares them: GRUB of Fedora and RHEL lists the greatest first
-/// (rpm, lib/rpmvercmp.c).
+/// Compare names as versions, as RPM does: the GRUB of Fedora and RHEL lists the greatest first (rpm,
+/// lib/rpmvercmp.c).
 pub fn compare(one: &str, other: &str) -> Ordering {
     let (mut one, mut other) = (one, other);
     loop {
         let apart = |letter: char| !letter.is_ascii_alphanumeric() && letter != '~';
         (one, other) = (one.trim_start_matches(apart), other.trim_start_matches(apart));
-        // A tilde is older than anything, even than nothing.
+        // A tilde is older than anything, even than the end.
         match (one.strip_prefix('~'), other.strip_prefix('~')) {
             (Some(rest), Some(others)) => {
                 (one, other) = (rest, others);
@@ -171,7 +173,7 @@ mod tests {
 
     #[test]
     fn versions_are_compared_as_rpm_does() {
-        // From rpm's own tests (tests/rpmvercmp.at).
+        // These are from rpm's own tests (tests/rpmvercmp.at).
         for (one, other, order) in [
             ("1.0", "1.0", Ordering::Equal),
             ("1.0", "2.0", Ordering::Less),

@@ -1,4 +1,5 @@
-//! Variables of the firmware that systemd-boot and Linux share (systemd.io/BOOT_LOADER_INTERFACE), through efivarfs.
+//! The variables of the firmware that systemd-boot and Linux share (systemd.io/BOOT_LOADER_INTERFACE),
+//! through efivarfs.
 
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
@@ -8,19 +9,21 @@ use crate::knob::tree::Tree;
 /// The loader interface's own vendor number.
 const VENDOR: &str = "4a67b082-0a4c-41cf-b6c7-440b29bb8c4f";
 
-/// Kept without power, and seen both while booting and afterwards (UEFI specification, GetVariable).
+/// The attributes of a variable that is stored without power, and visible both while booting and afterwards
+/// (UEFI specification, GetVariable).
 const ATTRIBUTES: u32 = 0x7;
 
-/// Files of variables that the kernel does not know are protected against removal by mistake (efivarfs.rst).
+/// The flag that protects the files of variables unknown to the kernel against removal by mistake
+/// (efivarfs.rst).
 const IMMUTABLE: libc::c_long = 0x10;
 
-/// Where a variable is found.
+/// Return the path of a variable.
 pub fn path(name: &str) -> String {
     format!("/sys/firmware/efi/efivars/{name}-{VENDOR}")
 }
 
-/// A variable's bytes without its attributes; None when there is no such variable. A file without any was made by an
-/// agent that was killed before it wrote: the firmware knows nothing of it.
+/// Return a variable's bytes without its attributes; None when there is no such variable. An empty file was
+/// created by an agent that was killed before it wrote: the firmware does not know of it.
 pub fn bytes(tree: &Tree, path: &str) -> io::Result<Option<Vec<u8>>> {
     match tree.bytes(path) {
         Ok(bytes) => Ok(bytes.get(4..).filter(|bytes| !bytes.is_empty()).map(<[u8]>::to_vec)),
@@ -29,14 +32,14 @@ pub fn bytes(tree: &Tree, path: &str) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// A variable that holds text in UTF-16.
+/// Return a variable that holds text in UTF-16.
 pub fn text(tree: &Tree, path: &str) -> io::Result<Option<String>> {
     let Some(bytes) = bytes(tree, path)? else { return Ok(None) };
     let units: Vec<u16> = bytes.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
     Ok(Some(String::from_utf16_lossy(&units).trim_end_matches('\0').to_owned()))
 }
 
-/// Give a variable a text. The firmware wants all of it in one write.
+/// Set a variable to a text. The firmware requires all of it in one write.
 pub fn set(tree: &Tree, path: &str, text: &str) -> io::Result<()> {
     let mut bytes = ATTRIBUTES.to_le_bytes().to_vec();
     bytes.extend(text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes));
@@ -57,7 +60,7 @@ pub fn unset(tree: &Tree, path: &str) -> io::Result<()> {
     tree.remove_file(path)
 }
 
-/// Take the protection off a variable's file, as bootctl(1) does before it writes.
+/// Remove the protection of a variable's file, as bootctl(1) does before it writes.
 fn release(tree: &Tree, path: &str) -> io::Result<()> {
     if !tree.live || !tree.exists(path) {
         return Ok(());

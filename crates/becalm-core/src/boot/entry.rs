@@ -3,22 +3,22 @@
 use super::plan::Write;
 use super::words::key;
 
-/// A loader's own part of a plan.
+/// The part of a plan that is the loader's own.
 pub struct Entry {
-    /// The entry's name, as the loader knows it.
+    /// The entry's name in the loader.
     pub name: String,
     pub default: String,
-    /// Its kernel, as `Loader::kernel` calls it.
+    /// Its kernel, as `Loader::kernel` returns it.
     pub kernel: String,
     pub writes: Vec<Write>,
     pub remarks: Vec<String>,
 }
 
-/// Kernel options with these words: those of the same name give way, and ours stand before what is meant for the first
-/// process (behind `--`).
+/// Return kernel options with these words: they replace those of the same name, and precede what is meant for
+/// the first process (after `--`).
 pub fn with(options: &str, words: &[String]) -> String {
     let ours = |word: &str| words.iter().any(|each| key(each) == key(word));
-    // Split at single blanks, so that what is quoted keeps its own.
+    // The text is split at single blanks, so that quoted text keeps its own.
     let mut kept: Vec<&str> =
         options.split(' ').filter(|word| word.is_empty() || !ours(word.trim())).collect();
     let at = kept.iter().position(|word| *word == "--").unwrap_or(kept.len());

@@ -1,9 +1,10 @@
-//! GRUB: an entry in `custom.cfg` next to the menu, which the menu itself reads in (41_custom), and `next_entry` in the
-//! environment block, which the menu uses up before it starts anything (00_header, grub-reboot(8)).
+//! The loader GRUB: an entry in `custom.cfg` next to the menu, which the menu itself reads (41_custom), and
+//! `next_entry` in the environment block, which the menu uses up before it starts anything (00_header,
+//! grub-reboot(8)).
 //!
-//! The menu itself is only read. On Debian and Ubuntu the default entry's lines are copied as they stand, with the words
-//! added to the kernel's; on Fedora and RHEL the default is a file of the Boot Loader Specification (`bls`), and the entry
-//! is written as GRUB's command blscfg makes one of it.
+//! The menu itself is only read. On Debian and Ubuntu the lines of the default entry are copied unchanged,
+//! with the words added to the kernel's; on Fedora and RHEL the default is a file of the Boot Loader
+//! Specification (`bls`), and the entry is written as GRUB's command blscfg would.
 
 use super::bls;
 use super::entry::{with, Entry};
@@ -14,7 +15,8 @@ use super::plan::{Request, Write};
 use super::running;
 use crate::knob::tree::Tree;
 
-/// Directories that hold GRUB's menu. On some machines with UEFI it is on the firmware's own partition, by vendor.
+/// The directories of GRUB's menu. On some machines with UEFI it is on the firmware's own partition, by
+/// vendor.
 const DIRECTORIES: &[&str] = &["/boot/grub", "/boot/grub2"];
 const VENDORS: &str = "/boot/efi/EFI";
 const BLS: &str = "/boot/loader/entries";
@@ -31,7 +33,7 @@ struct Default {
 }
 
 impl Default {
-    /// The kernels that its lines start, as GRUB calls them.
+    /// Return the kernels that its lines start, as GRUB names them.
     fn kernels(&self) -> impl Iterator<Item = &str> {
         self.body.lines().filter_map(|line| {
             let mut words = line.split_ascii_whitespace();
@@ -44,12 +46,14 @@ fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Whether GRUB has started this machine: there is a menu, and GRUB has told the kernel its file's name.
+/// Return whether GRUB has started this machine: there is a menu, and GRUB has passed its file's name to the
+/// kernel.
 pub fn here(tree: &Tree) -> bool {
     directory(tree).is_some() && running::image(tree).is_some()
 }
 
-/// The directory whose menu GRUB shows. A menu that is a mere pointer to another one has no choice for one start.
+/// Return the directory of the menu that GRUB shows. A menu that only refers to another one has no choice for
+/// one start.
 fn directory(tree: &Tree) -> Option<String> {
     let vendors = tree.names(VENDORS).into_iter().map(|name| format!("{VENDORS}/{name}"));
     let all: Vec<String> = DIRECTORIES.iter().map(|each| (*each).to_owned()).chain(vendors).collect();
@@ -58,7 +62,7 @@ fn directory(tree: &Tree) -> Option<String> {
     all.iter().find(chooses).or_else(|| all.iter().find(|each| text(each).is_some())).cloned()
 }
 
-/// The entry and its choice for one start. The error is a reason in words.
+/// Return the entry and its choice for one start. The error is a reason in words.
 pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, String> {
     let directory = directory(tree).ok_or("GRUB has no menu in /boot/grub or /boot/grub2")?;
     let (config, custom, env) = files(&directory);
@@ -114,7 +118,7 @@ pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, 
     Ok(Entry { name, default: found.title, kernel, writes, remarks })
 }
 
-/// The kernel that starts by default, whatever is chosen for the next start.
+/// Return the kernel that starts by default, whatever is chosen for the next start.
 pub fn kernel(tree: &Tree) -> Result<String, String> {
     let (config, _, env) = files(&directory(tree).ok_or("GRUB has no menu")?);
     let text = tree.read(&config).map_err(|error| error.to_string())?;
@@ -125,7 +129,7 @@ pub fn kernel(tree: &Tree) -> Result<String, String> {
     Ok(name_of(path).to_owned())
 }
 
-/// Return the entry to copy for these words: the one that a choice means.
+/// Return the entry to copy with these words: the one of a choice.
 fn copied(
     tree: &Tree,
     menu: &grub_menu::Menu,
@@ -139,13 +143,13 @@ fn copied(
     from_menu(menu, choice, words)
 }
 
-/// The menu, what a person adds to it, and the environment block.
+/// Return the paths of the menu, of an administrator's additions to it, and of the environment block.
 fn files(directory: &str) -> (String, String, String) {
     let file = |name: &str| format!("{directory}/{name}");
     (file("grub.cfg"), file("custom.cfg"), file("grubenv"))
 }
 
-/// A path without symbolic links, which GRUB's block is behind on some machines.
+/// Return a path without symbolic links, behind which GRUB's block is on some machines.
 fn real(tree: &Tree, path: &str) -> Result<String, String> {
     tree.real(path).map_err(|error| {
         format!("GRUB remembers a choice for one start in {path}, but that cannot be read: {error}. `grub-editenv {path} create` makes one")
@@ -163,14 +167,14 @@ fn own(tree: &Tree, custom: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| format!("{custom} is not text in UTF-8"))
 }
 
-/// The default with GRUB's memory put in, as the menu's first lines do it.
+/// Return the default choice with GRUB's variables replaced, as the menu's first lines do it.
 fn chosen(choice: &str, block: &Block) -> Result<String, String> {
     let saved = ["prev_saved_entry", "saved_entry"]
         .iter()
         .find_map(|name| block.get(name).filter(|value| !value.is_empty()));
     match choice {
         "${saved_entry}" => Ok(saved.unwrap_or("0").to_owned()),
-        // GRUB takes the first one when none is named.
+        // GRUB starts the first entry when none is named.
         "" => Ok("0".to_owned()),
         other if other.contains('$') => {
             Err(format!("its default entry is {other:?}, which only GRUB can work out"))
@@ -179,8 +183,8 @@ fn chosen(choice: &str, block: &Block) -> Result<String, String> {
     }
 }
 
-/// The default entry of a menu that is written out. Every line that starts a kernel gets the words: some menus have two,
-/// with and without an initrd.
+/// Return the default entry of a menu that contains its entries. Every line that starts a kernel gets the
+/// words: some menus have two, with and without an initrd.
 fn from_menu(menu: &grub_menu::Menu, choice: &str, words: &[String]) -> Result<Default, String> {
     let item = menu.find(choice)?;
     let What::Entry(body) = &item.what else { return Err(format!("{choice:?} is a submenu")) };
@@ -188,7 +192,7 @@ fn from_menu(menu: &grub_menu::Menu, choice: &str, words: &[String]) -> Result<D
     let mut kernels = 0;
     for line in body.lines() {
         let command = line.split_ascii_whitespace().next().unwrap_or_default();
-        // With GRUB_SAVEDEFAULT an entry makes itself the default when a person chooses it in the menu.
+        // With GRUB_SAVEDEFAULT an entry makes itself the default when somebody chooses it in the menu.
         if command == "savedefault" {
             continue;
         }
@@ -209,7 +213,7 @@ fn from_menu(menu: &grub_menu::Menu, choice: &str, words: &[String]) -> Result<D
     Ok(Default { title: item.title.clone(), unrestricted: item.unrestricted, body: text })
 }
 
-/// The default entry where entries are files; by name, or by number in the order of versions.
+/// Return the default entry where entries are files; by name, or by number in the order of versions.
 fn from_file(tree: &Tree, choice: &str, menu: &str, words: &[String]) -> Result<Default, String> {
     let mut entries = bls::entries(tree, BLS);
     entries.sort_by(|one, other| bls::compare(&other.id, &one.id));
@@ -255,7 +259,8 @@ fn check(tree: &Tree, found: &Default) -> Result<Option<String>, String> {
     }))
 }
 
-/// The entry as it stands in custom.cfg. When its kernel cannot be loaded, GRUB would wait for a key: it restarts instead.
+/// Return the lines of the entry for custom.cfg. If its kernel cannot be loaded, GRUB would wait for a key:
+/// it restarts instead.
 fn lines(found: &Default, name: &str) -> String {
     let unrestricted = if found.unrestricted { " --unrestricted" } else { "" };
     format!(

@@ -1,14 +1,15 @@
-//! GRUB's environment block: 1024 bytes of `name=value` lines, filled up with `#` (GRUB manual, "Environment block").
+//! The environment block of GRUB: 1024 bytes of `name=value` lines, filled up with `#` (GRUB manual,
+//! "Environment block").
 //!
-//! GRUB itself writes it before there is a file system driver worth the name: it overwrites the file's own disk blocks.
-//! So the file is overwritten in place here too, and keeps its size.
+//! GRUB itself writes it without a proper file system driver: it overwrites the file's own disk blocks. So
+//! the file is overwritten in place here too, and keeps its size.
 
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 
 use crate::knob::tree::Tree;
 
-/// GRUB refuses blocks without this line (include/grub/lib/envblk.h).
+/// The first line, without which GRUB refuses a block (include/grub/lib/envblk.h).
 const SIGNATURE: &str = "# GRUB Environment Block\n";
 const SIZE: usize = 1024;
 
@@ -31,12 +32,12 @@ impl Block {
         Ok(Self { text: text.trim_end_matches('#').to_owned() })
     }
 
-    /// A variable's value. GRUB leaves an empty one where it has used a variable up.
+    /// Return a variable's value, which is empty if GRUB has used the variable up.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='))
     }
 
-    /// Give a variable a value, or none.
+    /// Set a variable to a value, or remove it.
     pub fn set(&mut self, name: &str, value: Option<&str>) {
         let ours = |line: &str| line.strip_prefix(name).is_some_and(|rest| rest.starts_with('='));
         let mut wanted = value.map(|value| format!("{name}={value}\n"));
@@ -60,7 +61,7 @@ impl Block {
         bytes.resize(SIZE, b'#');
         let mut file = tree.open(path, libc::O_WRONLY, 0)?;
         if !tree.live && file.metadata()?.nlink() > 1 {
-            // It may be a file of somebody else's under another name.
+            // It may be somebody else's file under another name.
             return Err(io::Error::other("it has several names"));
         }
         file.write_all(&bytes)?;

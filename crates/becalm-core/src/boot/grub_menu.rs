@@ -1,23 +1,23 @@
-//! GRUB's menu as grub-mkconfig writes it: entries, submenus, and which of them starts by default.
+//! The menu of GRUB as grub-mkconfig writes it: entries, submenus, and which of them starts by default.
 //!
-//! This reads what is generated, line by line; it is no interpreter of GRUB's language. What it does not understand is
-//! an error in words, never a guess.
+//! This reads generated text line by line; it does not interpret GRUB's language. Text that it does not
+//! understand is an error in words, never a guess.
 
 /// One line of the menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
     pub title: String,
     pub id: Option<String>,
-    /// It starts without a password also where GRUB has one.
+    /// Whether it starts without a password even if GRUB has one.
     pub unrestricted: bool,
-    /// It stands in an `if`, so it may not be there.
+    /// Whether it is in an `if`, so that it may not exist.
     conditional: bool,
     pub what: What,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum What {
-    /// The lines that are run, as they stand.
+    /// The lines that are run, unchanged.
     Entry(String),
     Submenu(Vec<Item>),
 }
@@ -30,7 +30,7 @@ pub struct Menu {
     outside: Vec<(usize, String)>,
 }
 
-/// Where a line belongs.
+/// The kinds of blocks that a line may be in.
 enum Open {
     Entry(Item, String, usize),
     Submenu(Item, Vec<Item>),
@@ -38,7 +38,7 @@ enum Open {
     Group,
 }
 
-/// Read a grub.cfg.
+/// Parse a grub.cfg.
 pub fn parse(text: &str) -> Result<Menu, String> {
     let mut menu = Menu::default();
     let mut open: Vec<Open> = Vec::new();
@@ -103,7 +103,7 @@ fn put(menu: &mut Menu, open: &mut [Open], item: Item) -> Result<(), String> {
     Ok(())
 }
 
-/// `menuentry 'Title' --class debian $menuentry_id_option 'id' {`
+/// Parse a line such as `menuentry 'Title' --class debian $menuentry_id_option 'id' {`.
 fn header(line: &str, conditional: bool) -> Result<Item, String> {
     let words = words(line).ok_or_else(|| format!("a quotation mark is not closed in: {line}"))?;
     let title = words.get(1).cloned().unwrap_or_default();
@@ -119,7 +119,7 @@ fn header(line: &str, conditional: bool) -> Result<Item, String> {
     })
 }
 
-/// A line's words, as GRUB splits them (GRUB manual, "Quoting").
+/// Return the words of a line, as GRUB splits them (GRUB manual, "Quoting").
 pub fn words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word: Option<String> = None;
@@ -155,17 +155,17 @@ pub fn words(line: &str) -> Option<Vec<String>> {
 }
 
 impl Menu {
-    /// Whether a line outside of entries satisfies this.
+    /// Return whether a line outside of entries satisfies this.
     pub fn says(&self, what: impl Fn(&str) -> bool) -> bool {
         self.outside.iter().any(|(_, line)| what(line))
     }
 
-    /// The same for lines that are always run.
+    /// Return whether a line that is always run satisfies this.
     pub fn always_says(&self, what: impl Fn(&str) -> bool) -> bool {
         self.outside.iter().any(|(depth, line)| *depth == 0 && what(line))
     }
 
-    /// The default as the menu writes it: what is chosen when nothing is chosen for one start.
+    /// Return the default as the menu writes it: the choice when nothing is chosen for one start.
     pub fn choice(&self) -> Result<String, String> {
         let asks = |line: &str| line.starts_with("if ") && line.contains("${next_entry}");
         let at = self.outside.iter().position(|(_, line)| asks(line));
@@ -183,12 +183,12 @@ impl Menu {
         }
     }
 
-    /// The entry that a choice means: a number from 0 on, a title or an id, behind `>` one in a submenu.
+    /// Return the entry of a choice: a number from 0 on, a title or an id, and after `>` one in a submenu.
     pub fn find(&self, choice: &str) -> Result<&Item, String> {
         let mut items = &self.items;
         let mut steps = steps(choice).into_iter();
         loop {
-            // What leads to a submenu starts its first entry.
+            // A choice of a submenu starts its first entry.
             let item = one(items, &steps.next().unwrap_or_else(|| "0".to_owned()))?;
             match &item.what {
                 What::Entry(_) => return Ok(item),
@@ -212,7 +212,7 @@ fn one<'a>(items: &'a [Item], part: &str) -> Result<&'a Item, String> {
     items.get(number).ok_or_else(missing)
 }
 
-/// "a>b" are two steps, "a>>b" is one with a > in it (GRUB manual, "default").
+/// Split a choice: "a>b" are two steps, "a>>b" is one with a > in it (GRUB manual, "default").
 fn steps(choice: &str) -> Vec<String> {
     choice.replace(">>", "\0").split('>').map(|part| part.replace('\0', ">")).collect()
 }

@@ -1,8 +1,9 @@
-//! The fall-back of a machine that comes up with becalm's entry and is not found healthy: a timer of systemd, and words
-//! on the kernel's command line for what goes wrong before it.
+//! The fall-back of a machine that comes up with becalm's entry and is not found healthy: a timer of systemd,
+//! and words on the kernel's command line for failures before the timer.
 //!
-//! The timer depends on nothing but systemd itself and survives its emergency mode. It acts only in the boot that has
-//! the entry's mark (ConditionKernelCommandLine, systemd.unit(5)); in every other one its files mean nothing.
+//! The timer depends only on systemd itself and survives its emergency mode. It acts only in the boot that
+//! has the entry's mark (ConditionKernelCommandLine, systemd.unit(5)); in every other boot its files have no
+//! effect.
 
 use super::plan::Write;
 use super::MARK;
@@ -13,14 +14,14 @@ const SERVICE: &str = "becalm-boot.service";
 const UNITS: &str = "/etc/systemd/system";
 const WANTS: &str = "/etc/systemd/system/sysinit.target.wants";
 
-/// Seconds that a kernel which has panicked leaves for reading, before it restarts (kernel-parameters.txt, panic=).
-/// initramfs-tools restarts after as many when it does not find the root file system.
+/// The seconds for which a kernel that has panicked can be read before it restarts (kernel-parameters.txt,
+/// panic=). initramfs-tools restarts after as many if it does not find the root file system.
 const PANIC_S: u32 = 10;
 
-/// The longest silence of systemd that a hardware watchdog lets pass, where there is one.
+/// The longest silence of systemd that a hardware watchdog, if there is one, allows.
 const WATCHDOG_S: u32 = 60;
 
-/// Why nothing could bring this machine back, in words; None when something can.
+/// Return why nothing could bring this machine back; None when something can.
 pub fn obstacle(tree: &Tree) -> Option<String> {
     // sd_booted(3).
     let booted = tree.exists("/run/systemd/system");
@@ -30,22 +31,23 @@ pub fn obstacle(tree: &Tree) -> Option<String> {
     })
 }
 
-/// Words that the entry has next to the parameters.
+/// Return the words of the entry in addition to the parameters.
 pub fn words(tree: &Tree, mark: &str) -> Vec<String> {
     let mut words =
         vec![format!("{MARK}{mark}"), format!("panic={PANIC_S}"), "systemd.crash_reboot=1".to_owned()];
     if watchdog(tree) {
-        // systemd(1): from version 251 on; older ones ignore it.
+        // This works from systemd 251 on (systemd(1)); older ones ignore it.
         words.push(format!("systemd.watchdog_sec={WATCHDOG_S}"));
     }
     if tree.exists("/usr/lib/dracut") {
-        // dracut.cmdline(7): restart instead of a shell when the root file system is not found.
+        // This restarts instead of opening a shell when the root file system is not found
+        // (dracut.cmdline(7)).
         words.extend(["rd.shell=0".to_owned(), "rd.emergency=reboot".to_owned()]);
     }
     words
 }
 
-/// The units' files, none of which may be there yet.
+/// Return the files of the units, none of which may exist yet.
 pub fn writes(tree: &Tree, mark: &str, limit_s: u32) -> Vec<Write> {
     let head = |what: &str| {
         format!(

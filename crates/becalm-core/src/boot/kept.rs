@@ -1,8 +1,8 @@
-//! Having every start be the entry's: each start that went well chooses it for the next one.
+//! An entry for every start: each start that went well chooses the entry for the next one.
 //!
-//! The default is not touched here either. A unit of systemd that runs when the system is up makes the loader's choice
-//! for one start again, which that start had used up. So a start that panics, hangs, or whose kernel is gone from the
-//! disk is followed by the usual one, and nothing chooses the entry any more.
+//! The default is not changed here either. A unit of systemd that runs when the system is up makes the
+//! loader's choice for one start again, which that start had used up. So a start that panics, hangs, or does
+//! not find its kernel on the disk is followed by the usual one, and nothing chooses the entry any more.
 
 use super::plan::{Plan, Write};
 use super::{BootError, MARK};
@@ -12,17 +12,18 @@ const SERVICE: &str = "becalm-kept.service";
 const UNITS: &str = "/etc/systemd/system";
 const WANTS: &str = "/etc/systemd/system/multi-user.target.wants";
 
-/// Where distributions have programs that a unit may name.
+/// The directories of the programs that a unit may name.
 const PROGRAMS: &[&str] = &["/usr/bin", "/usr/sbin", "/bin", "/sbin"];
 
-/// The plan with which the entry stays: without the fall-back for one boot, with the unit, the choice last.
+/// Return the plan with which the entry stays: without the fall-back for one boot, with the unit, the choice
+/// last.
 pub fn plan(tree: &Tree, once: &Plan) -> Result<Plan, BootError> {
     let choice = once.writes.iter().find(|write| write.arms());
     let choice =
         choice.ok_or_else(|| BootError::Keep("nothing is recorded that would choose it".to_owned()))?;
     let mut writes: Vec<Write> = Vec::new();
     for write in once.writes.iter().filter(|write| is_entry(write)) {
-        // Listed twice when an agent was killed in the middle of keeping it.
+        // A write is listed twice if an agent was killed while it made the entry stay.
         if !writes.contains(write) {
             writes.push(write.clone());
         }
@@ -32,7 +33,7 @@ pub fn plan(tree: &Tree, once: &Plan) -> Result<Plan, BootError> {
     Ok(Plan { kept: true, writes, ..once.clone() })
 }
 
-/// Whether a write is the entry itself.
+/// Return whether a write is the entry itself.
 pub fn is_entry(write: &Write) -> bool {
     match write {
         Write::Part { .. } => true,
@@ -41,7 +42,7 @@ pub fn is_entry(write: &Write) -> bool {
     }
 }
 
-/// The command that makes the choice once more: the loader's own tool.
+/// Return the command that makes the choice again: the loader's own tool.
 fn command(tree: &Tree, choice: &Write) -> Result<String, BootError> {
     let (tools, rest) = match choice {
         Write::Variable { path, name, value, .. } => {
@@ -62,7 +63,7 @@ fn command(tree: &Tree, choice: &Write) -> Result<String, BootError> {
 
 fn units(tree: &Tree, once: &Plan, command: &str) -> Vec<Write> {
     let mark = &once.mark;
-    // The list is gone when the entry was taken off while the system was still coming up.
+    // The list is gone if the entry was removed while the system was still coming up.
     let service = format!(
         "# Written by becalm for an entry that stays; `becalm reset` removes it (docs/how-to/reboot.md).\n\
          [Unit]\nDescription=Choose becalm's boot entry for the next start, since this one went well\n\
@@ -143,7 +144,7 @@ mod tests {
         };
         assert!(text.contains("/usr/bin/grub2-editenv /boot/grub2/grubenv set next_entry=becalm-12345678\n"));
         assert!(text.contains("ConditionKernelCommandLine=becalm.boot=12345678\n"));
-        // Planned again from a list that has both, as after a kill in the middle: nothing twice.
+        // Planning again from a list that has both, as after a kill in the middle, lists nothing twice.
         let both = Plan { writes: [&once.writes[..], &kept.writes[..]].concat(), ..once.clone() };
         assert_eq!(plan(&tree, &both).unwrap().writes, kept.writes);
         fs::remove_dir_all(root).unwrap();

@@ -1,4 +1,4 @@
-//! The table of boot loaders. One more is one file and one row.
+//! The table of boot loaders. A new one needs one file and one row.
 
 use super::entry::Entry;
 use super::plan::{Plan, Request};
@@ -10,15 +10,16 @@ use crate::knob::tree::Tree;
 /// One boot loader.
 pub struct Loader {
     pub name: &'static str,
-    /// Whether it has started this machine.
+    /// Return whether it has started this machine.
     pub here: fn(&Tree) -> bool,
-    /// An entry with these words, and what chooses it for one start. The error is a reason in words.
+    /// Return an entry with these words, and what chooses it for one start. The error is a reason in words.
     pub entry: fn(&Tree, &Request, &[String]) -> Result<Entry, String>,
-    /// The kernel that starts by default, by the name of its file. The error is a reason in words.
+    /// Return the kernel that starts by default, by the name of its file. The error is a reason in words.
     pub kernel: fn(&Tree) -> Result<String, String>,
 }
 
-/// In the order in which they are looked for: systemd-boot says by itself that it was there.
+/// The boot loaders, in the order in which they are looked for: systemd-boot itself records that it was
+/// there.
 pub const LOADERS: &[Loader] = &[
     Loader {
         name: "systemd-boot",
@@ -29,7 +30,7 @@ pub const LOADERS: &[Loader] = &[
     Loader { name: "GRUB", here: grub::here, entry: grub::entry, kernel: grub::kernel },
 ];
 
-/// All that will be written for one boot. Reads only.
+/// Return all that will be written for one boot. This only reads.
 pub fn plan(tree: &Tree, request: &Request) -> Result<Plan, BootError> {
     let unsupported = BootError::Unsupported;
     let about = virtualisation::collect(&Machine::new(&tree.path("/")));

@@ -1,14 +1,15 @@
 //! Boots with other kernel parameters: an entry of becalm's in the loader's menu, chosen for the next start only.
 //!
-//! `words` says which parameters may be asked for. `loader` is the table of boot loaders; each reads the machine's own
-//! menu (`grub` with `grub_menu` and `grub_env`, `systemd_boot` with `efi`; `bls` for entries that are files), adds an
-//! `entry`, and gives a `plan`: everything that will be written, as data, before anything is. `guard` is the part of it that brings a machine
-//! back that comes up unhealthy, `kept` what has every start be the entry's, `running` what the present kernel was
-//! started with. `record` has the plan on the disk
-//! until all is removed, `write` makes and undoes one write, `arm` is who does it in order.
+//! `words` checks which parameters may be requested. `loader` is the table of boot loaders; each reads the
+//! machine's own menu (`grub` with `grub_menu` and `grub_env`, `systemd_boot` with `efi`; `bls` for entries
+//! that are files), adds an `entry`, and returns a `plan`: everything that will be written, as data, before
+//! anything is. `guard` is the part of it that brings back a machine that comes up unhealthy, `kept` makes
+//! every start the entry's, `running` reads what the present kernel was started with. `record` stores the
+//! plan on the disk until all is removed, `write` makes and undoes one write, and `arm` does all of it in
+//! order.
 //!
-//! The default entry and the default choice are never changed; the loader uses the choice for one start up before it
-//! starts the kernel. So every start after that one, for whatever reason, is as before.
+//! The default entry and the default choice are never changed; the loader uses up the choice for one start
+//! before it starts the kernel. So every start after that one, for whatever reason, is as before.
 
 pub mod arm;
 mod bls;
@@ -28,7 +29,8 @@ mod systemd_boot;
 pub mod words;
 mod write;
 
-/// Why a machine's next boot is not chosen. Nothing of becalm's is left, unless the error says what.
+/// The reason why a machine's next boot is not chosen. Nothing of becalm's is left, unless the error names
+/// it.
 #[derive(Debug, thiserror::Error)]
 pub enum BootError {
     #[error("The next start of this machine cannot be chosen: {0}.")]

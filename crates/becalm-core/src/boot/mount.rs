@@ -1,11 +1,13 @@
-//! Can GRUB write a file back? It overwrites the disk blocks that hold it, so it must find them without a layer between.
+//! The ability of GRUB to write a file: it overwrites the disk blocks of the file, so it must find them
+//! without a layer in between.
 
 use crate::knob::tree::Tree;
 
-/// File systems on which GRUB writes its environment block (GRUB, util/grub-mkconfig: not on btrfs, zfs, squashfs …).
+/// The file systems on which GRUB writes its environment block (GRUB, util/grub-mkconfig: not on btrfs, zfs,
+/// squashfs …).
 const WRITABLE: &[&str] = &["ext2", "ext3", "ext4", "xfs", "vfat"];
 
-/// Where a file lies.
+/// The mount of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
     /// Major and minor number of the device.
@@ -13,7 +15,7 @@ struct Mount {
     kind: String,
 }
 
-/// Why GRUB cannot write this file, in words; None when it can.
+/// Return why GRUB cannot write this file; None when it can.
 pub fn obstacle(tree: &Tree, path: &str) -> Option<String> {
     let Some(mount) = mounted(tree, path) else {
         return Some(format!("it cannot be found out on which file system {path} is"));
@@ -38,7 +40,7 @@ pub fn obstacle(tree: &Tree, path: &str) -> Option<String> {
     }
 }
 
-/// The mount that a path is on, by the longest mount point that leads to it (proc_pid_mountinfo(5)).
+/// Return the mount of a path, by the longest mount point that leads to it (proc_pid_mountinfo(5)).
 fn mounted(tree: &Tree, path: &str) -> Option<Mount> {
     let text = tree.read("/proc/self/mountinfo").ok()?;
     let mut found: Option<(usize, Mount)> = None;
@@ -52,7 +54,8 @@ fn mounted(tree: &Tree, path: &str) -> Option<Mount> {
         let leads = path
             .strip_prefix(point.trim_end_matches('/'))
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-        // Of several on one point the last one is seen; an automount's own line is below what it has mounted.
+        // Of several mounts on one point the last is visible; an automount's own line comes before what it
+        // has mounted.
         if leads && found.as_ref().is_none_or(|(length, _)| point.len() >= *length) {
             found = Some((point.len(), Mount { device: device.to_owned(), kind: kind.to_owned() }));
         }

@@ -13,26 +13,26 @@ pub struct Request {
     pub mark: String,
 }
 
-/// One write. Each can be undone from what it says, whatever has become of the others.
+/// One write. Each can be undone from its own data, whatever has happened to the others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Write {
-    /// A directory for the files that follow, when there was none.
+    /// A directory for the files that follow, which did not exist.
     Directory { path: String },
-    /// A file that there was not.
+    /// A file that did not exist.
     File { path: String, text: String },
-    /// A symbolic link that there was not.
+    /// A symbolic link that did not exist.
     Link { path: String, target: String },
-    /// Our lines at the end of a file that may be a person's. `created`: there was no such file.
+    /// Our lines at the end of a file that may be an administrator's. `created`: there was no such file.
     Part { path: String, text: String, first: String, last: String, created: bool },
-    /// A variable in GRUB's environment block, and what it held before; arms the entry.
+    /// A variable in GRUB's environment block, and its earlier value; arms the entry.
     Variable { path: String, name: String, value: String, before: Option<String> },
-    /// A variable of the firmware that there was not; arms the entry.
+    /// A variable of the firmware that did not exist; arms the entry.
     Firmware { path: String, value: String },
 }
 
 impl Write {
-    /// The file that is written.
+    /// Return the file that is written.
     pub fn path(&self) -> &str {
         match self {
             Write::Directory { path }
@@ -44,27 +44,27 @@ impl Write {
         }
     }
 
-    /// Whether it tells the loader what to start next.
+    /// Return whether it decides what the loader starts next.
     pub fn arms(&self) -> bool {
         matches!(self, Write::Variable { .. } | Write::Firmware { .. })
     }
 }
 
-/// All writes for one boot, in order; the one that arms is the last.
+/// All writes for one boot, in order; the one that arms the entry is the last.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     pub loader: String,
-    /// The entry's name, as the loader knows it.
+    /// The entry's name in the loader.
     pub entry: String,
     pub mark: String,
-    /// The title of the entry that it is made from.
+    /// The title of the entry that it is copied from.
     pub default: String,
     pub parameters: Vec<String>,
     pub limit_s: u32,
     pub writes: Vec<Write>,
-    /// Its kernel, as `Loader::kernel` calls it.
+    /// Its kernel, as `Loader::kernel` returns it.
     pub kernel: String,
-    /// Every start is with it, not the next one alone.
+    /// Whether every start uses it, and not only the next one.
     pub kept: bool,
     /// Remarks for the user.
     pub remarks: Vec<String>,

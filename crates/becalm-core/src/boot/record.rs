@@ -1,7 +1,8 @@
 //! The plan on the disk, from before its first write until all of it is removed: `/var/lib/becalm/boot`.
 //!
-//! The journal of settings belongs to one boot; this file outlives restarts, as what it lists does. One line, a checksum
-//! and JSON as in the journal. It is replaced as a whole, so that it is either there or not.
+//! The journal of settings belongs to one boot; this file outlives restarts, like the writes that it lists.
+//! It is one line, with a checksum and JSON as in the journal, and is replaced as a whole, so that it exists
+//! completely or not at all.
 
 use std::io::{self, Write};
 
@@ -24,7 +25,7 @@ pub struct Recorded {
     pub plan: Plan,
 }
 
-/// Have it on the disk when this returns.
+/// Store the record; it is on the disk when this returns.
 pub fn save(tree: &Tree, recorded: &Recorded) -> Result<(), BootError> {
     let path = tree.path(PATH).display().to_string();
     written(tree, recorded).map_err(|error| {
@@ -44,7 +45,8 @@ fn written(tree: &Tree, recorded: &Recorded) -> io::Result<()> {
     tree.sync(DIRECTORY)
 }
 
-/// Whether there is anything to remove: also what an agent that was killed before its first write has left.
+/// Return whether there is anything to remove, including what an agent that was killed before its first write
+/// has left.
 pub fn exists(tree: &Tree) -> bool {
     tree.exists(PATH) || tree.exists(FRESH)
 }
@@ -65,7 +67,7 @@ pub fn load(tree: &Tree) -> Result<Option<Recorded>, BootError> {
     Ok(Some(recorded))
 }
 
-/// Nothing of ours is there any more.
+/// Remove the record, when nothing of ours is left.
 pub fn remove(tree: &Tree) -> io::Result<()> {
     title::remove(tree, PATH);
     for path in [FRESH, PATH] {

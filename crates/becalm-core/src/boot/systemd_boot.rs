@@ -1,5 +1,6 @@
-//! systemd-boot: an entry's file next to the default one's, and the firmware's variable LoaderEntryOneShot, which the
-//! loader removes before it starts anything (bootctl(1), set-oneshot; systemd.io/BOOT_LOADER_INTERFACE).
+//! The loader systemd-boot: an entry's file next to that of the default, and the firmware's variable
+//! LoaderEntryOneShot, which the loader removes before it starts anything (bootctl(1), set-oneshot;
+//! systemd.io/BOOT_LOADER_INTERFACE).
 
 use super::bls;
 use super::efi;
@@ -7,22 +8,23 @@ use super::entry::{with, Entry};
 use super::plan::{Request, Write};
 use crate::knob::tree::Tree;
 
-/// Where the partitions with entries are mounted (systemd-gpt-auto-generator(8), bootctl(1)).
+/// The mount points of the partitions with entries (systemd-gpt-auto-generator(8), bootctl(1)).
 const PARTITIONS: &[&str] = &["/efi", "/boot", "/boot/efi"];
 
-/// LoaderFeatures, bit 3: the loader knows LoaderEntryOneShot.
+/// The bit 3 of LoaderFeatures: the loader knows LoaderEntryOneShot.
 const ONE_SHOT: u8 = 1 << 3;
 
-/// Keys of an entry that say what is started; those that say where it stands among others are left out.
+/// The keys of an entry that decide what is started; those that decide its place among others are left out.
 const COPIED: &[&str] = &["linux", "initrd", "devicetree", "devicetree-overlay", "architecture"];
 
-/// From this version on the menu is in the order of `bls::in_menu`, and its first entry starts when none is named.
+/// The version from which on the menu is in the order of `bls::in_menu`, and its first entry starts when none
+/// is named.
 const SORTED: u32 = 252;
 
-/// Behind every other sort key.
+/// A sort key after all others.
 const SORT_KEY: &str = "zzzz-becalm";
 
-/// Whether systemd-boot has started this machine: it leaves its name.
+/// Return whether systemd-boot has started this machine: it leaves its name.
 pub fn here(tree: &Tree) -> bool {
     variable(tree, "LoaderInfo").is_some_and(|name| name.starts_with("systemd-boot"))
 }
@@ -31,7 +33,7 @@ fn variable(tree: &Tree, name: &str) -> Option<String> {
     efi::text(tree, &efi::path(name)).ok().flatten().filter(|text| !text.is_empty())
 }
 
-/// The entry and its choice for one start. The error is a reason in words.
+/// Return the entry and its choice for one start. The error is a reason in words.
 pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, String> {
     let features = efi::bytes(tree, &efi::path("LoaderFeatures")).ok().flatten();
     if features.is_some_and(|bits| bits.first().is_none_or(|low| low & ONE_SHOT == 0)) {
@@ -68,13 +70,14 @@ pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, 
     Ok(Entry { name, default: found.id.clone(), kernel: kernel.to_owned(), writes, remarks })
 }
 
-/// The kernel that starts by default: entries keep each in a directory of its version, so its whole path.
+/// Return the kernel that starts by default: each entry has it in a directory of its version, so this is the
+/// whole path.
 pub fn kernel(tree: &Tree) -> Result<String, String> {
     let (_, found) = default(tree, "", &mut Vec::new())?;
     Ok(found.kernel()?.to_owned())
 }
 
-/// The entry that starts when nothing is chosen for one start, and the directory it is in.
+/// Return the entry that starts when nothing is chosen for one start, and its directory.
 fn default(tree: &Tree, own: &str, remarks: &mut Vec<String>) -> Result<(String, bls::Entry), String> {
     let directories: Vec<String> = PARTITIONS
         .iter()
@@ -104,8 +107,8 @@ fn default(tree: &Tree, own: &str, remarks: &mut Vec<String>) -> Result<(String,
         Some(name) if name == "@saved" => variable(tree, "LoaderEntryLastBooted").or_else(|| booted.clone()),
         other => other,
     };
-    // Of several that are like the pattern the first in the menu starts. A pattern that is like our own name, too, names
-    // nothing: then our entry must stand behind, which only its sort key is sure to do.
+    // Of several entries that match the pattern the first in the menu starts. A pattern that matches our own
+    // name, too, counts as none: then our entry must come after the default, which only its sort key ensures.
     let pattern = wanted.as_deref().map(|name| name.strip_suffix(".conf").unwrap_or(name));
     let pattern = pattern.filter(|pattern| !like(own, pattern));
     let named = pattern.and_then(|pattern| entries.iter().find(|(_, entry)| like(&entry.id, pattern)));
@@ -123,12 +126,12 @@ fn default(tree: &Tree, own: &str, remarks: &mut Vec<String>) -> Result<(String,
     Ok((directory.clone(), entry.clone()))
 }
 
-/// The number in "systemd-boot 252.22-1~deb12u1".
+/// Return the number in "systemd-boot 252.22-1~deb12u1".
 fn version(info: &str) -> Option<u32> {
     info.split(' ').nth(1)?.split(|letter: char| !letter.is_ascii_digit()).next()?.parse().ok()
 }
 
-/// Whether a name is like a pattern with `*` and `?` (fnmatch(3), as far as loader.conf is written).
+/// Return whether a name matches a pattern with `*` and `?` (the part of fnmatch(3) that loader.conf uses).
 fn like(name: &str, pattern: &str) -> bool {
     let (name, pattern) = (name.as_bytes(), pattern.as_bytes());
     let (mut at, mut star) = ((0, 0), None);

@@ -1,5 +1,5 @@
-//! The words that becalm adds to a kernel's command line: those that the catalogue's settings of scope `boot` make, and no
-//! others. Therefore a request can neither name another root file system nor another first process.
+//! The words that becalm adds to a kernel's command line: those of the catalogue's settings of scope `boot`,
+//! and no others. Therefore a request can neither name another root file system nor another first process.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::knob::catalogue::{Scope, CATALOGUE};
 use crate::knob::row::{Group, Knob};
 use crate::knob::tree::Tree;
 
-/// Check parameters. `consent`: dangerous ones too.
+/// Check parameters. `consent`: allow dangerous ones too.
 pub fn check(parameters: &[String], tree: &Tree, consent: bool) -> Result<(), BootError> {
     let mut seen = BTreeSet::new();
     for parameter in parameters {
@@ -39,7 +39,7 @@ pub fn key(parameter: &str) -> &str {
     parameter.split('=').next().unwrap_or(parameter)
 }
 
-/// The row that makes this parameter, and the value in it where there is one.
+/// Return the row of this parameter, and the value in it if there is one.
 fn made_by<'a>(knob: &'static Knob, parameter: &'a str) -> Option<(&'static Knob, Option<&'a str>)> {
     let boot = knob.act.boot()?;
     debug_assert!(knob.scope == Scope::Boot);

@@ -1,5 +1,5 @@
-//! One write of a plan: made, looked at, undone. Files are replaced as a whole, so each is as before or as planned,
-//! whenever the power goes. Undoing needs nothing but the write itself and may be repeated.
+//! One write of a plan: made, checked, undone. Files are replaced as a whole, so each is as before or as
+//! planned, whenever the power fails. Undoing needs only the write itself and may be repeated.
 
 use std::fs::Permissions;
 use std::io::{self, ErrorKind, Write as _};
@@ -17,16 +17,16 @@ use crate::knob::tree::Tree;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
-    /// It is there as we made it.
+    /// It is there as we wrote it.
     Ours,
-    /// It is not there: not made yet, removed, or used up by the loader.
+    /// It is not there: not written yet, removed, or used up by the loader.
     Gone,
     /// Somebody else has changed it.
     Changed,
 }
 
 impl Write {
-    /// Make it. It is on the disk when this returns.
+    /// Make the write. It is on the disk when this returns.
     pub fn make(&self, tree: &Tree) -> io::Result<()> {
         let there = self.path();
         match self {
@@ -112,23 +112,23 @@ impl Write {
         })
     }
 
-    /// Undo it, unless somebody else has changed it; with `force`, then too. Gives what was found before.
+    /// Undo it, unless somebody else has changed it; with `force`, then too. Return what was found before.
     pub fn undo(&self, tree: &Tree, force: bool) -> io::Result<State> {
         let there = self.path();
         if matches!(self, Write::File { .. } | Write::Part { .. }) {
-            // A file system that is read-only refuses to remove also what is not there.
+            // A read-only file system refuses to remove even what is not there.
             let fresh = sibling_path(there);
             if tree.about(&fresh).is_ok() {
                 tree.remove_file(&fresh)?;
             }
         }
         let found = self.state(tree)?;
-        // Of a choice that has been used up an empty rest may be there.
+        // A choice that has been used up may leave an empty value.
         if (found == State::Gone && !self.arms()) || (found == State::Changed && !force) {
             return Ok(found);
         }
         match self {
-            // One that others have put something into meanwhile stays.
+            // A directory in which others have put something meanwhile stays.
             Write::Directory { .. } => match tree.remove_directory(there) {
                 Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => {}
                 done => {
@@ -170,7 +170,7 @@ impl Write {
     }
 }
 
-/// The file without our lines: exactly those that were added, or from the first mark to the last.
+/// Return the file without our lines: exactly those that were added, or from the first mark to the last.
 fn without(bytes: &[u8], text: &str, first: &str, last: &str) -> io::Result<Vec<u8>> {
     let (start, end) = match position(bytes, text.as_bytes()) {
         Some(at) => (at, at + text.len()),
@@ -204,16 +204,17 @@ fn read(tree: &Tree, path: &str) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-/// Where a file is written before it takes its place. No loader and no systemd reads a name that ends so.
+/// Return the path at which a file is written before it is renamed. No loader and no systemd reads a name
+/// with this ending.
 fn sibling_path(path: &str) -> String {
     format!("{path}.becalm-new")
 }
 
-/// Give a file these bytes at once; its owner and mode stay.
+/// Replace the bytes of a file at once; its owner and mode stay.
 fn replace(tree: &Tree, path: &str, bytes: &[u8]) -> io::Result<()> {
     let fresh = sibling_path(path);
     let written = (|| {
-        // What has that name goes first: it may be a link.
+        // Anything with that name is removed first: it may be a link.
         drop(tree.remove_file(&fresh));
         let mut file = tree.created(&fresh)?;
         let about = file.metadata()?;

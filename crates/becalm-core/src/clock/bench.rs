@@ -1,4 +1,4 @@
-//! A real timer as a meter: chains of additions, flushes, a time limit.
+//! A real timer as a meter: chains of additions, flushes, and a time limit.
 
 use std::time::Duration;
 
@@ -8,38 +8,39 @@ use super::random::Random;
 use super::timer::measure::Measure;
 use crate::time::{AnyClock, Clock};
 
-/// Anything longer than the shortest by this much is looked into: a context switch takes longer than a microsecond.
+/// The excess over the shortest measurement, ns, above which the cause is looked for: a context switch takes
+/// longer than a microsecond.
 const SLOW_NS: f64 = 1_500.0;
-/// Empty regions from which the cost is taken.
+/// The number of empty regions for the cost.
 const EMPTY: usize = 2_000;
-/// Additions of a usual length.
+/// The additions of a usual length.
 const USUAL: u64 = 2_048;
-/// Measurements of an empty region under a flush, of which each takes milliseconds.
+/// The smallest number of empty regions under a flush, each of which takes milliseconds.
 const FEWEST: usize = 20;
 
-/// A timer with a flush, and how it is measured.
+/// A timer with a flush, and the data for measuring it.
 pub struct Bench<'a> {
     timer: &'a dyn Measure,
-    /// The length of one of its units in ns (cycles of the core: 1, the result is in cycles).
+    /// The length of one of its units in ns (for cycles of the core 1: the result is in cycles).
     factor: f64,
     buffer: &'a mut Buffer,
     random: Random,
-    /// The timer that measures its time.
+    /// The clock that measures the time spent.
     pub time: AnyClock,
     until_ns: i64,
     slow: i64,
     quantum: Option<Quantum>,
     /// The time of an addition, in ns or cycles.
     addition: f64,
-    /// Costs of empty regions, in ns or cycles, sorted.
+    /// The costs of empty regions, in ns or cycles, sorted.
     costs: Vec<f64>,
-    /// The time of one measurement of a short length in all, flush included.
+    /// The whole time of one measurement of a short length, flush included.
     pub each: Duration,
 }
 
 impl<'a> Bench<'a> {
-    /// Take the timer's cost under this flush, and its step. `factor`: ns (or cycles) to one of its units; `addition`: ns
-    /// (or cycles) to one addition; `step`: ticks by which the timer advances, where known.
+    /// Measure the timer's cost under this flush, and its step. `factor`: ns (or cycles) to one of its units;
+    /// `addition`: ns (or cycles) to one addition; `step`: ticks by which the timer advances, if known.
     pub fn new(
         timer: &'a dyn Measure,
         factor: f64,
@@ -51,7 +52,7 @@ impl<'a> Bench<'a> {
     ) -> Bench<'a> {
         let begun_ns = clock.now_ns();
         let each = pace(timer, buffer, (clock, time));
-        // A tenth of the time at most for the cost.
+        // The cost takes a tenth of the time at most.
         let many = (time.as_secs_f64() / 10.0 / each.as_secs_f64().max(1e-9)) as usize;
         let empty = timer.empty(many.clamp(FEWEST, EMPTY), buffer);
         let mut costs: Vec<f64> = empty.iter().map(|ticks| *ticks as f64 * factor).collect();
@@ -71,12 +72,12 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Searches end when so much time has passed since a moment.
+    /// End searches when `time` has passed since `begun_ns`.
     pub fn ends(&mut self, begun_ns: i64, time: Duration) {
         self.until_ns = begun_ns + time.as_nanos() as i64;
     }
 
-    /// The median cost of an empty region.
+    /// Return the median cost of an empty region.
     pub fn median_cost(&self) -> f64 {
         self.costs[self.costs.len() / 2]
     }
@@ -114,8 +115,8 @@ impl Meter for Bench<'_> {
     }
 }
 
-/// Return the time of a measurement of a usual length in all: flush, rehearsal, and whatever else the machine does
-/// meanwhile, as others may use the processor, too. Takes a fiftieth of the time.
+/// Return the whole time of a measurement of a usual length: flush, rehearsal, and whatever else the machine
+/// does meanwhile, since others may use the processor, too. Takes a fiftieth of the time.
 fn pace(timer: &dyn Measure, buffer: &mut Buffer, (clock, time): (&AnyClock, Duration)) -> Duration {
     let begun_ns = clock.now_ns();
     let mut many = 0;
@@ -126,15 +127,16 @@ fn pace(timer: &dyn Measure, buffer: &mut Buffer, (clock, time): (&AnyClock, Dur
     clock.since(begun_ns) / many
 }
 
-/// The step by which a timer advances, in its own unit: from regions of many lengths.
+/// Return the step by which a timer advances, in its own unit, from regions of many lengths.
 pub fn step(timer: &dyn Measure) -> Option<f64> {
-    // Lengths that are no multiples of anything, up to some hundred nanoseconds, and no two alike in a row.
+    // The lengths are not multiples of anything, up to a few hundred nanoseconds, and no two in a row are
+    // alike.
     let lengths: Vec<u64> = (0..97).map(|index| index * 13 + index % 7).collect();
     let order: Vec<usize> = (0..4_000).map(|turn| turn * 31 % lengths.len()).collect();
     let measured = timer.work(&lengths, &order, &mut Buffer::new(0), i64::MAX);
     let all = measured.values.iter().flatten();
     let mut differences: Vec<u64> = all.filter_map(|ticks| u64::try_from(*ticks).ok()).collect();
-    // What was interrupted is no evidence of a step, and is the longest.
+    // An interrupted measurement shows nothing about the step, and is the longest.
     differences.sort_unstable();
     differences.truncate(differences.len() * 95 / 100);
     becalm_clock::quantum(&mut differences)

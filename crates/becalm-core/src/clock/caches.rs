@@ -1,5 +1,5 @@
-//! The bytes written before each measurement, so that code and timer come from further away: four times each cache of
-//! the processor that measures, as the kernel tells it.
+//! The bytes written before each measurement, so that code and timer come from further away: four times each
+//! cache of the processor that measures, according to the kernel.
 
 use serde::Serialize;
 
@@ -8,19 +8,19 @@ use crate::facts::caches::bytes;
 use crate::facts::memory;
 use crate::facts::read::Machine;
 
-/// Times a cache that are written: enough to displace what is in it, whatever its replacement.
+/// The multiple of a cache that is written: enough to displace its content, whatever its replacement policy.
 const TIMES: u64 = 4;
-/// More than this share of the available memory is not touched.
+/// The inverse of the largest share of the available memory that is used.
 const SHARE: u64 = 4;
 
-/// A row of the result: where the timer's code and lines come from.
+/// A row of the result: the place that the timer's code and lines come from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Flush {
     /// L1, L2, L3 or memory.
     pub name: &'static str,
-    /// Bytes that are written before each measurement, or evicted.
+    /// The bytes that are written before each measurement, or evicted.
     pub bytes: u64,
-    /// Why it is left out.
+    /// The reason why it is left out.
     pub reason: Option<String>,
 }
 
@@ -28,7 +28,7 @@ pub struct Flush {
 pub const EVICTED: &str = "evicted";
 
 impl Flush {
-    /// Return the buffer that does it.
+    /// Return the buffer for the flush.
     pub fn buffer(&self) -> Buffer {
         match self.name {
             EVICTED => Buffer { memory: Vec::new(), code: Code::own() },
@@ -37,7 +37,7 @@ impl Flush {
     }
 }
 
-/// The rows for a processor: nothing, and four times its first, second and third cache for data.
+/// Return the rows for a processor: nothing, and four times its first, second and third cache for data.
 ///
 /// `available` is the memory that may be used, in bytes.
 pub fn rows(machine: &Machine, cpu: u32, available: u64) -> Vec<Flush> {
@@ -75,12 +75,12 @@ pub fn rows(machine: &Machine, cpu: u32, available: u64) -> Vec<Flush> {
     ]
 }
 
-/// Return the memory that /proc/meminfo says is available, in bytes; 0 where it does not.
+/// Return the available memory according to /proc/meminfo, in bytes; 0 if it is not listed.
 pub fn available(machine: &Machine) -> u64 {
     memory::available(&machine.text("proc/meminfo")).unwrap_or(0)
 }
 
-/// The row whose lines are evicted, or why not.
+/// Return the row whose lines are evicted, or the reason why it is left out.
 fn evicted() -> Flush {
     let reason = evict::unable().map(str::to_owned);
     Flush { name: EVICTED, bytes: Code::own().map_or(0, |code| code.bytes()), reason }
@@ -93,11 +93,11 @@ pub struct Buffer {
     code: Option<Code>,
 }
 
-/// Bytes of a line of the cache on every processor that this runs on, or a part of it.
+/// The bytes of a cache line on every processor that this runs on, or a part of it.
 const LINE: usize = 64;
 
 impl Buffer {
-    /// Return so many bytes, touched once so that the kernel has given all of them.
+    /// Return a buffer of this size, touched once so that the kernel has provided all of it.
     pub fn new(bytes: u64) -> Buffer {
         Buffer { memory: vec![1; bytes as usize], code: None }
     }
@@ -114,7 +114,7 @@ impl Buffer {
         }
     }
 
-    /// Whether there is nothing to do.
+    /// Return whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.memory.is_empty() && self.code.is_none()
     }
@@ -141,7 +141,7 @@ mod tests {
 
         use crate::facts::read::Machine;
 
-        /// A directory that goes with its value.
+        /// A directory that is removed with its value.
         pub struct Tree(PathBuf);
 
         impl Tree {

@@ -1,4 +1,4 @@
-//! One timer at one flush size: its cost, t_min and t_diff, and what they rest on.
+//! One timer at one flush size: its cost, t_min and t_diff, and the evidence for them.
 
 mod length;
 mod report;
@@ -29,23 +29,23 @@ pub struct Asked<'a> {
     pub description: Description,
     /// The flush.
     pub flush: &'a Flush,
-    /// The way to tell the operating system's share.
+    /// The way to separate the operating system's share.
     pub filter: Filter,
     /// The published search, with its numbers; otherwise the grid, with numbers that fit the time.
     pub published: bool,
-    /// The end of the grid where there is time.
+    /// The end of the grid if there is enough time.
     pub depth: Depth,
     /// A length at which another cell of the timer passed; 0: none is known.
     pub near: u64,
-    /// Time.
+    /// The time for the cell.
     pub time: Duration,
 }
 
-/// Where the search gives up: first here, and further up only where nothing passed.
+/// The lengths at which the search gives up: the first one, and a later one only if nothing passed.
 const LONGEST: [u64; 4] = [8_192, 32_768, 131_072, 524_288];
-/// The share of the time at which the search for t_min, its confirmation, and the search for t_diff end.
+/// The shares of the time at which the search for t_min, its confirmation, and the search for t_diff end.
 const SEARCHED: [f64; 3] = [0.5, 0.65, 0.85];
-/// Additions of the last set where there is no t_min.
+/// The additions of the last set if there is no t_min.
 const REFERENCE: u64 = 1_024;
 
 /// Measure a cell.
@@ -62,7 +62,8 @@ pub fn measure(asked: &Asked, mut bench: Bench, check: Check, cpu: u32) -> Cell 
     cell
 }
 
-/// Confirm the figures of a cell that was searched, with sets as large as the time allows; None where that leaves none.
+/// Confirm the figures of a cell that was searched, with sets as large as the time allows; None if that
+/// leaves none.
 pub fn confirmed(asked: &Asked, mut bench: Bench, check: Check, cpu: u32, known: &Cell) -> Option<Cell> {
     let begun = Begun::now(&bench, cpu);
     let large = effort::largest(asked.time, bench.each);
@@ -76,7 +77,7 @@ pub fn confirmed(asked: &Asked, mut bench: Bench, check: Check, cpu: u32, known:
     Some(described(asked, &criteria, bench, check, begun, (Ok(t_min), Ok((None, t_diff)))))
 }
 
-/// When a cell was begun, and what the machine had counted then.
+/// The time when a cell was begun, and the machine's counts at that time.
 struct Begun {
     ns: i64,
     cpu: u32,
@@ -90,7 +91,7 @@ impl Begun {
     }
 }
 
-/// A cell with these answers.
+/// Describe a cell with these answers.
 fn described(
     asked: &Asked,
     criteria: &Criteria,
@@ -145,7 +146,8 @@ fn described(
     cell
 }
 
-/// The confirmed answer, or why there is nothing: t_min, and t_diff with how well such lengths can be told apart.
+/// The confirmed answer, or the reason why there is none: t_min, and t_diff with how well such lengths can be
+/// distinguished.
 type Confirmed = (Found, Evidence);
 /// See `Confirmed`.
 type Told = (Option<Separation>, Confirmed);
@@ -175,12 +177,13 @@ fn answers(
     (t_min, t_diff)
 }
 
-/// An answer of short sets may be raised to the longest length there is.
+/// Return criteria by which an answer of short sets may be raised to the longest length there is.
 fn unlimited(criteria: &Criteria) -> Criteria {
     Criteria { longest: LONGEST[LONGEST.len() - 1], ..*criteria }
 }
 
-/// The last set: measured again, as those of the searches are, while too much of it would have to be taken out.
+/// Measure the last set. As in the searches it is measured again while too much of it would have to be
+/// removed.
 fn calm(bench: &mut Bench, length: u64, many: usize, filter: Filter, step: f64) -> (Set, Cleaned) {
     let mut measured = || {
         let set = bench.sets(&[length], many).swap_remove(0);
@@ -200,7 +203,7 @@ fn calm(bench: &mut Bench, length: u64, many: usize, filter: Filter, step: f64) 
     best
 }
 
-/// t_min, looked for among short lengths first: long ones take their time.
+/// Search for t_min, among short lengths first: long ones take more time.
 fn search(bench: &mut Bench, criteria: &Criteria, published: bool) -> Result<Found, Unmeasurable> {
     if published {
         return shortest::published(bench, criteria);
@@ -215,7 +218,7 @@ fn search(bench: &mut Bench, criteria: &Criteria, published: bool) -> Result<Fou
     last
 }
 
-/// JSON has no infinity.
+/// Return a finite value, since JSON has no infinity.
 fn finite(value: f64) -> f64 {
     if value.is_finite() {
         value
@@ -224,7 +227,7 @@ fn finite(value: f64) -> f64 {
     }
 }
 
-/// The shift of the median from the first half to the second, over the median.
+/// Return the shift of the median from the first half to the second, over the median.
 fn shift(set: &Set) -> f64 {
     let (first, second) = set.values.split_at(set.values.len() / 2);
     finite((median(second) - median(first)) / median(&set.values))

@@ -1,18 +1,19 @@
-//! Work of a known length: a chain of additions of which each waits for the one before, a cycle each.
+//! Work of a known length: a chain of additions, each of which waits for the one before and takes a cycle.
 //!
-//! The operands are registers. An addition of a small constant takes no time on some processors (Golden Cove eliminates
-//! it when registers are renamed: 0.27 cycles each, measured), so "add r, 1" measures nothing. That an addition takes one
-//! cycle is checked in each evaluation, by a chain of multiplications, which take three on every current x86-64.
+//! The operands are registers. An addition of a small constant takes no time on some processors (Golden Cove
+//! eliminates it when registers are renamed: 0.27 cycles each, measured), so "add r, 1" measures nothing.
+//! Each evaluation checks that an addition takes one cycle, by a chain of multiplications, which take three
+//! on every current x86-64.
 //!
-//! 256 additions to a turn of the loop, 768 bytes of code on x86-64 and 1 KiB on Armv8: few branches, one page, far below the
-//! first-level instruction cache. What is left over is done first, by a jump into the loop.
+//! A turn of the loop has 256 additions, 768 bytes of code on x86-64 and 1 KiB on Armv8: few branches, one
+//! page, far below the first-level instruction cache. The remainder is done first, by a jump into the loop.
 
 use std::arch::asm;
 
-/// Additions to a turn.
+/// The additions in a turn.
 pub const TURN: u64 = 256;
 
-/// Do so many additions, one after the other.
+/// Do a number of additions, one after the other.
 #[inline(never)]
 pub fn additions(count: u64) {
     run(count % TURN, count / TURN + 1);
@@ -80,7 +81,7 @@ fn run(rest: u64, turns: u64) {
     std::hint::black_box((0..count).fold(0_u64, |sum, _| std::hint::black_box(sum.wrapping_add(1))));
 }
 
-/// Do so many turns of 256 multiplications, one after the other.
+/// Do a number of turns of 256 multiplications, one after the other.
 #[inline(never)]
 pub fn multiplications(turns: u64) {
     #[cfg(target_arch = "x86_64")]
@@ -108,35 +109,37 @@ pub fn multiplications(turns: u64) {
     );
 }
 
-/// The time of a multiplication next to an addition on x86-64, and how far it may be off.
+/// The time of a multiplication over that of an addition on x86-64.
 pub const RATIO: f64 = 3.0;
-/// Largest distance from it.
+/// The largest distance from it.
 pub const TOLERANCE: f64 = 0.03;
 
-/// The self-check: what an addition takes, and how many times that a multiplication does.
+/// The self-check: the time of an addition, and of a multiplication relative to it.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize)]
 pub struct Check {
-    /// Nanoseconds of one addition: of one cycle of the core, if the check passed.
+    /// The nanoseconds of one addition: of one cycle of the core, if the check passed.
     pub addition_ns: f64,
-    /// Time of a multiplication over that of an addition.
+    /// The time of a multiplication over that of an addition.
     pub ratio: f64,
 }
 
 impl Check {
-    /// Whether additions are what they should be. On Armv8 a multiplication takes as long as its core wants, so there
-    /// the ratio is reported and not judged.
+    /// Return whether additions are what they should be. On Armv8 the time of a multiplication depends on the
+    /// core, so there the ratio is reported and not judged.
     pub fn passed(&self) -> bool {
         !cfg!(target_arch = "x86_64") || (self.ratio - RATIO).abs() <= TOLERANCE
     }
 }
 
-/// Turns of the two lengths between which a slope is taken. Chains of only 4 and 16 turns gave 2.89 to 2.94 (measured).
+/// The turns of the two lengths between which a slope is taken. Chains of only 4 and 16 turns gave 2.89 to
+/// 2.94 (measured).
 const SHORT: u64 = 100;
 const LONG: u64 = 200;
 
-/// Check the chain with a clock in ns: the slope between two lengths, both thousands of steps of the clock long, taken in
-/// turns with that of multiplications, since the core's clock moves within minutes; the median of so many rounds. Where
-/// other load spoilt most of them, by the shortest of each work: what else runs only adds time.
+/// Check the chain with a clock in ns: the slope between two lengths, both thousands of steps of the clock
+/// long, measured in turns with that of multiplications, since the core's clock moves within minutes; the
+/// median of the rounds counts. If other load spoilt most of them, the shortest time of each work counts:
+/// other programs only add time.
 pub fn check(clock_ns: impl Fn() -> u64, rounds: usize) -> Check {
     let time = |work: &dyn Fn()| {
         let before = clock_ns();
@@ -181,21 +184,21 @@ mod tests {
 
     #[test]
     fn any_count_returns() {
-        // A jump to a wrong place would not.
+        // A jump to a wrong place would not return.
         for count in (0..=600).chain([1_023, 1_024, 65_535, 65_536]) {
             additions(count);
         }
         multiplications(1);
     }
 
-    /// A clock that only the number of reads moves: additions of 1 ns, multiplications of so many, and a millisecond of
-    /// other load each time so many reads have passed.
+    /// A clock that advances only by being read: additions of 1 ns, multiplications of `ratio`, and a
+    /// millisecond of other load after each `disturbed` reads.
     fn played(ratio: f64, disturbed: u64) -> Check {
         let (time, read) = (Cell::new(0.0), Cell::new(0_u64));
         let clock = || {
             let turn = read.get();
             read.set(turn + 1);
-            // Each piece of work lies between an even and an odd read.
+            // Each piece of work is between an even and an odd read.
             let passed = match turn % 8 {
                 1 => 1.0 * (SHORT * TURN) as f64,
                 3 => 1.0 * (LONG * TURN) as f64,
@@ -215,7 +218,7 @@ mod tests {
         let good = played(3.0, 56);
         assert!((good.addition_ns - 1.0).abs() < 1e-3 && (good.ratio - 3.0).abs() < 1e-3, "{good:?}");
         assert!(good.passed());
-        // Additions that are eliminated, in part or as on Golden Cove.
+        // The additions are eliminated, in part or as on Golden Cove.
         assert_eq!(played(3.2, 56).passed(), !cfg!(target_arch = "x86_64"));
         assert_eq!(played(11.0, 56).passed(), !cfg!(target_arch = "x86_64"));
     }
@@ -223,11 +226,11 @@ mod tests {
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn load_in_most_rounds_does_not_hide_a_chain_and_makes_none() {
-        // Of 21 rounds of eight reads, eleven and more are disturbed, and each work of some is not.
+        // Of 21 rounds of eight reads, eleven and more are disturbed, but each work is undisturbed in some.
         let good = played(3.0, 10);
         assert!((good.addition_ns - 1.0).abs() < 1e-3 && (good.ratio - 3.0).abs() < 1e-3, "{good:?}");
         assert!(!played(3.2, 10).passed());
-        // Where no round is spared, it is refused.
+        // If no round is spared, the check is refused.
         assert!(!played(3.0, 8).passed());
     }
 }

@@ -1,7 +1,7 @@
-//! The amount that is measured in a cell: what fits the time, down to a frugal search.
+//! The amount that is measured in a cell: as much as fits the time, down to a frugal search.
 //!
-//! Sets are short, so that they lie between two bursts of other load: the other thread of the core, the hypervisor's other
-//! guests. Slower changes of the timer are seen by searches that lie apart (`rounds`).
+//! Sets are short, so that they fit between two bursts of other load: the other thread of the core, other
+//! guests of the hypervisor. Slower changes of the timer show in searches that are far apart (`rounds`).
 
 use std::time::Duration;
 
@@ -9,9 +9,11 @@ use super::search::{Criteria, LARGE};
 
 /// The plan of a cell's search.
 struct Effort {
-    /// Sets of measurements that it takes, counted on quiet machines with a margin for those that are taken again.
+    /// The sets of measurements that it needs, counted on quiet machines with a margin for those that are
+    /// repeated.
     sets: u32,
-    /// Measurements of a set: fewer are another effort, more serve nothing.
+    /// The smallest and the largest number of measurements of a set: fewer need another effort, more are
+    /// useless.
     many: (usize, usize),
     /// See `Criteria`.
     tries: usize,
@@ -22,26 +24,28 @@ struct Effort {
     refine: bool,
 }
 
-/// A set of a short search takes no longer, where that leaves measurements enough: bursts of other load are milliseconds apart.
+/// The longest time of a set of a short search, if that leaves enough measurements: bursts of other load are
+/// milliseconds apart.
 const BURST: Duration = Duration::from_millis(2);
 
-/// The share of the time that one look at an answer with large sets takes at most, and the sets of such a look.
+/// The largest share of the time for one look at an answer with large sets, and the number of sets of such a
+/// look.
 const LOOK: f64 = 0.1;
 const LOOK_SETS: f64 = 6.0;
 
-/// Fewer measurements to a set say nothing of a share of 5 %.
+/// The smallest number of measurements of a set: fewer show nothing about a share of 5 %.
 const FEWEST: usize = 20;
 
-/// The end of a search where there is time.
+/// The end of a search if there is enough time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Depth {
-    /// The fewest measurements that say something: over before the next burst of other load, mostly.
+    /// The fewest measurements that are meaningful: mostly over before the next burst of other load.
     Short,
     /// Short sets, and more of them that must pass.
     Usual,
 }
 
-/// The most thorough first.
+/// The efforts, the most thorough first.
 const EFFORTS: [Effort; 2] = [
     Effort { sets: 600, many: (100, 200), tries: 24, enough: 2, fresh: 2, pairs: 4, places: 4, refine: true },
     Effort {
@@ -56,24 +60,24 @@ const EFFORTS: [Effort; 2] = [
     },
 ];
 
-/// The time of a measurement next to the flush: reads, and additions of a usual length, twice.
+/// The time of a measurement without the flush: reads, and additions of a usual length, twice.
 const USUAL: Duration = Duration::from_nanos(1_200);
-/// The time of a cell without a flush in an evaluation of a usual length: the measure of weights.
+/// The time of a cell without a flush in an evaluation of a usual length: the unit of weights.
 const PLAIN: Duration = Duration::from_secs(3);
 
-/// Return the share of time that cells of a flush get next to others: where writing takes long, what a frugal search
-/// needs comes on top.
+/// Return the share of time of a flush's cells relative to others: if writing takes long, the time that a
+/// frugal search needs is added.
 pub fn weight(flush: Duration) -> f64 {
     1.0 + (flush * EFFORTS[1].sets * FEWEST as u32).as_secs_f64() / PLAIN.as_secs_f64()
 }
 
-/// The least time that a cell needs.
+/// Return the least time that a cell needs.
 pub fn least(flush: Duration) -> Duration {
     (flush + USUAL) * EFFORTS[1].sets * FEWEST as u32
 }
 
-/// Return what fits the time of a cell of which each measurement takes so long. `base` says what is not a matter of
-/// time.
+/// Return the criteria that fit the time of a cell with measurements of length `each`. `base` has those that
+/// do not depend on time.
 pub fn criteria(base: Criteria, depth: Depth, time: Duration, each: Duration) -> Criteria {
     let efforts = match depth {
         Depth::Usual => &EFFORTS[..],
@@ -101,12 +105,12 @@ pub fn criteria(base: Criteria, depth: Depth, time: Duration, each: Duration) ->
     }
 }
 
-/// Measurements of a set in the last step of an evaluation, which has the time for nothing else.
+/// Return the measurements of a set in the last step of an evaluation, which has the time for nothing else.
 pub fn largest(time: Duration, each: Duration) -> usize {
     large(time * 3, each).max(FEWEST)
 }
 
-/// Measurements of a set that confirms an answer.
+/// Return the measurements of a set that confirms an answer.
 fn large(time: Duration, each: Duration) -> usize {
     ((time.as_secs_f64() * LOOK / LOOK_SETS / each.as_secs_f64().max(1e-9)) as usize).min(LARGE)
 }
@@ -124,11 +128,11 @@ mod tests {
         let plain = Duration::from_nanos(2_000);
         let quick = fitting(0.18, plain);
         assert_eq!((quick.tries, quick.many, quick.refine), (24, 150, true));
-        // Sets stay short, whatever the time.
+        // Sets stay short in any time.
         let long = fitting(60.0, plain);
         assert_eq!((long.enough, long.many, long.large), (2, 200, 10_000));
         assert_eq!(quick.large, 1_499);
-        // What fits takes no more than the time that there is, down to the least.
+        // The criteria take no more than the available time, down to the least.
         let flushed = fitting(32.0, Duration::from_millis(20));
         assert_eq!((flushed.many, flushed.refine), (FEWEST, false));
         assert_eq!(fitting(0.001, plain).many, FEWEST);

@@ -1,4 +1,4 @@
-//! The whole evaluation: a statement of trust, then each timer at each flush size, told as it ends.
+//! The whole evaluation: a statement of trust, then each timer at each flush size, reported as it ends.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -17,10 +17,10 @@ use crate::cpus;
 use crate::facts::read::Machine;
 use crate::time::{AnyClock, Clock as _};
 
-/// The share of the budget above which the least that a flush needs is too much.
+/// The share of the budget above which the least time of a flush is too much.
 const MOST_OF_BUDGET: f64 = 0.75;
 
-/// Evaluate all that is asked for; tells what it finds as it finds it.
+/// Evaluate everything that was requested, and report each result at once.
 pub fn evaluate(
     request: &Request,
     loaded: &Loaded,
@@ -31,7 +31,7 @@ pub fn evaluate(
     let (filter, published) = (request.filter()?, request.published()?);
     let allowed = pin::allowed();
     let cpu = request.cpu.or(allowed.last().copied()).unwrap_or(0);
-    // The kernel lets a process leave the processors that it was given by taskset: who gave them did not mean that.
+    // The kernel lets a process leave the processors that taskset gave it, but that was not intended.
     if request.cpu.is_some() && !allowed.contains(&cpu) {
         let reason = format!("this process may use {}", cpus::list(&allowed.iter().copied().collect()));
         return Err(Refused::Cpu { cpu, reason });
@@ -41,7 +41,7 @@ pub fn evaluate(
         return Err(Refused::Cpu { cpu, reason: reason.to_string() });
     }
     let clock = Clock::open().map_err(Refused::Clock)?;
-    // Words first: what names nothing is said at once, and on a machine that is too busy to measure as well.
+    // Names come first: an invalid one is reported at once, even on a machine that is too busy to measure.
     let rows = named(
         table::rows(clock.info().fallback, loaded),
         |row| row.description.name,
@@ -94,7 +94,7 @@ pub fn evaluate(
     Ok(())
 }
 
-/// The flushes that the budget allows, with the time that one takes.
+/// Return the flushes that the budget allows, with the time of one flush.
 fn affordable(
     rows: Vec<Flush>,
     timers: usize,
@@ -154,7 +154,7 @@ mod tests {
     fn events_come_in_their_order_and_a_cell_is_told() {
         let events = match told(&request(SMALL)) {
             Ok(events) => events,
-            // A machine under load may not run the chain as it should; then there is nothing else.
+            // The chain may fail on a machine under load; then there is no other event.
             Err(Refused::Chain { ratio }) => return assert!((ratio - 3.0).abs() > 0.03),
             Err(other) => panic!("{other}"),
         };

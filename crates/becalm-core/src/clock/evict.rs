@@ -1,9 +1,10 @@
-//! Code that is taken out of all caches by instructions for that: another way to a cold start than writing much memory,
-//! in microseconds instead of milliseconds, with a name of its own, since it displaces only the lines it names.
+//! Eviction of code from all caches by special instructions: another way to a cold start than writing much
+//! memory, in microseconds instead of milliseconds. It has a separate name, since it displaces only the lines
+//! that it names.
 //!
-//! x86-64: `clflushopt` writes a line back and drops it from every level (Intel SDM volume 2), told by CPUID leaf 7. It is
-//! ordered by a fence alone, so one follows. Armv8: `dc civac` cleans and invalidates to the point of coherency, which
-//! Linux lets user space do (SCTLR_EL1.UCI).
+//! x86-64: `clflushopt` writes a line back and drops it from every level (Intel SDM volume 2); CPUID leaf 7
+//! reports it. Only a fence orders it, so one follows. Armv8: `dc civac` cleans and invalidates to the point
+//! of coherency, which Linux permits in user space (SCTLR_EL1.UCI).
 
 use std::fs;
 
@@ -11,16 +12,16 @@ use super::chain;
 
 /// The step of addresses: a line, or a part of one.
 const LINE: usize = 64;
-/// Bytes of a measuring loop with its reads, which begins at its function's address.
+/// The bytes of a measuring loop with its reads, which begins at its function's address.
 const LOOP: usize = 2_048;
-/// Bytes of the chain: 256 additions of three or four bytes and what goes around them.
+/// The bytes of the chain: 256 additions of three or four bytes and the code around them.
 const CHAIN: usize = 1_280;
 
-/// Why lines cannot be evicted here; None: they can.
+/// Return why lines cannot be evicted here; None if they can.
 pub fn unable() -> Option<&'static str> {
     #[cfg(target_arch = "x86_64")]
     {
-        // CPUID leaf 7, EBX bit 23: CLFLUSHOPT. Leaf 7 is there where leaf 0 says so.
+        // CLFLUSHOPT is CPUID leaf 7, EBX bit 23. Leaf 0 reports whether leaf 7 exists.
         let has = std::arch::x86_64::__cpuid(0).eax >= 7
             && std::arch::x86_64::__cpuid_count(7, 0).ebx >> 23 & 1 == 1;
         (!has).then_some("this processor has no instruction clflushopt")
@@ -35,7 +36,7 @@ pub fn unable() -> Option<&'static str> {
     }
 }
 
-/// Executable memory of this process that may be named: its own, and the kernel's vDSO.
+/// The executable memory of this process that may be evicted: its own, and the kernel's vDSO.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Code {
     mapped: Vec<(usize, usize)>,
@@ -43,7 +44,7 @@ pub struct Code {
 }
 
 impl Code {
-    /// Read the code's address range from /proc/self/maps; None where it cannot be read or where nothing can be
+    /// Read the code's address range from /proc/self/maps; None if it cannot be read or nothing can be
     /// evicted.
     pub fn own() -> Option<Code> {
         match unable() {
@@ -62,7 +63,8 @@ impl Code {
                 continue;
             };
             let address = |text| usize::from_str_radix(text, 16).ok();
-            // An address that is not executable is of no function, and one that is not readable cannot be named.
+            // A mapping that is not executable has no function, and lines of one that is not readable cannot
+            // be evicted.
             if let (Some(from), Some(to), true) =
                 (address(range.0), address(range.1), rights.starts_with("r-x"))
             {
@@ -76,7 +78,7 @@ impl Code {
         code
     }
 
-    /// Bytes that are evicted, one function given.
+    /// Return the number of bytes that are evicted with one function.
     pub fn bytes(&self) -> u64 {
         self.ranges(&[Code::of as *const () as usize]).map(|(from, to)| (to - from) as u64).sum()
     }
@@ -92,7 +94,7 @@ impl Code {
         named.filter_map(within).chain(self.vdso)
     }
 
-    /// Evict it.
+    /// Evict this code.
     pub fn evict(&self, functions: &[usize]) {
         for (from, to) in self.ranges(functions) {
             for address in (from & !(LINE - 1)..to).step_by(LINE) {
@@ -144,7 +146,8 @@ mod tests {
              7000-9000 r-xp 00000000 00:00 0 [vdso]\nffff000-ffff800 --xp 00000000 00:00 0 [vsyscall]\nrubbish\n",
         );
         assert_eq!(code, Code { mapped: vec![(0x2000, 0x2800)], vdso: Some((0x7000, 0x9000)) });
-        // A function near the end of its mapping is named to that end, one elsewhere is not; the vDSO is.
+        // A function near the end of its mapping is evicted up to that end, one elsewhere is not; the vDSO
+        // is.
         let ranges: Vec<_> = code.ranges(&[0x2600, 0x5000]).collect();
         assert_eq!(ranges, [(0x2600, 0x2800), (0x7000, 0x9000)]);
     }

@@ -1,4 +1,5 @@
-//! Do fences really fence here? Tried, since on some processors a setting that user space cannot read decides it.
+//! A test whether fences really fence here, since on some processors a setting that user space cannot read
+//! decides that.
 
 use becalm_clock::Clock;
 use serde::Serialize;
@@ -9,41 +10,41 @@ use super::statistics::median;
 /// The effect of fences on reads of the counter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Fences {
-    /// Time of two independent chains with fences between them over that without: 2 where a fence holds back what
-    /// follows, 1 where it does not. None: not tried on this architecture.
+    /// The time of two independent chains with fences between them over that without: 2 if a fence delays
+    /// what follows, 1 if it does not. None: not tried on this architecture.
     pub ratio: Option<f64>,
-    /// The share of a chain of multiplications that the timer's read at its end has waited for.
+    /// The share of a chain of multiplications for which the timer's read at its end has waited.
     pub waited: f64,
-    /// The same of a bare read of the counter.
+    /// The share for which a bare read of the counter has waited.
     pub bare_waited: f64,
 }
 
-/// Half-way between holding and not.
+/// The ratio half-way between a fence that delays and one that does not.
 const HOLDS: f64 = 1.5;
-/// A read that saw less than this of the chain before it has not waited.
+/// The smallest share of the chain for which a read has waited: one that saw less has not waited.
 const WAITED: f64 = 0.8;
 
 impl Fences {
-    /// Whether a fence holds back what follows it.
+    /// Return whether a fence delays what follows it.
     pub fn hold(&self) -> Option<bool> {
         self.ratio.map(|ratio| ratio >= HOLDS)
     }
 
-    /// Whether the timer's read waits for what stands before it.
+    /// Return whether the timer's read waits for what precedes it.
     pub fn wait(&self) -> bool {
         self.waited >= WAITED
     }
 }
 
-/// Rounds of which the median counts.
+/// The number of rounds, of which the median counts.
 const ROUNDS: usize = 101;
 
-/// Try it with a clock. `cycle_ticks`: its ticks to one cycle of the core.
+/// Test fences with a clock. `cycle_ticks` is the ticks of one cycle of the core.
 pub fn probe(clock: &Clock, cycle_ticks: f64) -> Fences {
     let read = || clock.end().ticks;
     match clock.info().fallback {
         None => probed(&read, &bare, cycle_ticks),
-        // The counter cannot be read here: that would end this process.
+        // The counter cannot be read here: a read would end this process.
         Some(_) => probed(&read, &read, cycle_ticks),
     }
 }
@@ -74,8 +75,8 @@ use becalm_clock::instructions::x86_64::bare;
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 use becalm_clock::portable::now_ns as bare;
 
-/// Twenty multiplications of one chain, then of another, a hundred times, with a fence after each twenty: a function, of an
-/// architecture's instructions.
+/// Define a function of an architecture's instructions: twenty multiplications of one chain, then of another,
+/// a hundred times, with a fence after each twenty.
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 macro_rules! chains {
     ($one:literal, $other:literal, $count:literal, $again:literal, $fence:literal) => {
@@ -93,7 +94,7 @@ macro_rules! chains {
     };
 }
 
-/// The chains with fences and without; None: not known for this architecture.
+/// Return the chains with fences and without; None: not known for this architecture.
 #[cfg(target_arch = "x86_64")]
 const CHAINS: Option<[fn(); 2]> = Some([
     chains!("imul {one}, {factor}", "imul {other}, {factor}", "dec {turns}", "jnz 2b", "lfence"),
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn the_probe_gives_numbers() {
-        // Which ones is the machine's affair.
+        // Which of them fail depends on the machine.
         let seen = probe(&Clock::calibrated(1_000_000).unwrap(), 1.0);
         assert!(
             seen.waited.is_finite()
@@ -145,8 +146,8 @@ mod tests {
     #[cfg(all(target_arch = "x86_64", target_os = "linux"))]
     #[test]
     fn no_counter_is_read_but_those_that_are_given() {
-        // A processor without rdtscp ends a process that reads it; here, a process that may not read it stands for that.
-        // SAFETY: between fork and _exit the child calculates, allocates and leaves.
+        // A processor without rdtscp ends a process that uses it; here, a process that may not read the
+        // counter stands for that.
         let child = unsafe { libc::fork() };
         if child == 0 {
             unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV, 0, 0, 0) };

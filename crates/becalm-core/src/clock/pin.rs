@@ -1,11 +1,11 @@
-//! Staying on one processor.
+//! Pinning of this thread to one processor.
 
 use std::io;
 
-/// More processors than this are not looked at.
+/// The largest number of processors that are considered.
 const MOST: usize = libc::CPU_SETSIZE as usize;
 
-/// The processors that this thread may use, in rising order.
+/// Return the processors that this thread may use, in rising order.
 pub fn allowed() -> Vec<u32> {
     // SAFETY: the call fills the set, whose size it is given; all zeros are a value of it.
     unsafe {
@@ -17,12 +17,12 @@ pub fn allowed() -> Vec<u32> {
     }
 }
 
-/// The last of them: interrupts mostly go to the first.
+/// Return the last of them: most interrupts go to the first.
 pub fn last() -> Option<u32> {
     allowed().last().copied()
 }
 
-/// Keep this thread on a processor.
+/// Pin this thread to a processor.
 pub fn to(cpu: u32) -> io::Result<()> {
     if cpu as usize >= MOST {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));

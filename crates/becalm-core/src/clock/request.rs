@@ -1,4 +1,4 @@
-//! The request for an evaluation, what it reports, and why there is none.
+//! The request for an evaluation, the reports, and the reasons why there is none.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,24 +10,24 @@ use super::trust::Trust;
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Request {
-    /// Time for everything.
+    /// The time for everything.
     pub budget_ns: u64,
     /// The processor that measures; None: the last one that this process may use.
     #[serde(default)]
     pub cpu: Option<u32>,
-    /// "robust", "forest" or "none".
+    /// The filter: "robust", "forest" or "none".
     pub filter: String,
-    /// "grid" or "published".
+    /// The search: "grid" or "published".
     pub search: String,
     /// The seed of the order of measurements and the forest.
     pub seed: u64,
-    /// Names of timers; none: all.
+    /// The names of timers; none: all.
     #[serde(default)]
     pub timers: Vec<String>,
-    /// Names of flushes; none: all.
+    /// The names of flushes; none: all.
     #[serde(default)]
     pub flushes: Vec<String>,
-    /// Cells that are known already: a timer and a flush.
+    /// The cells that are known already: a timer and a flush.
     #[serde(default)]
     pub done: Vec<(String, String)>,
     /// The reason why the program that loads PAPI could not do so; a program that loads nothing reports it for its
@@ -40,11 +40,11 @@ pub struct Request {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
-    /// First, once.
+    /// The statement of trust, once and first.
     Trust {
-        /// The properties that can be believed.
+        /// The properties that can be trusted.
         trust: Box<Trust>,
-        /// The reasons against it.
+        /// The reasons for doubt.
         doubts: Vec<&'static str>,
     },
     /// A timer that cannot be used, a flush that is left out, or one cell of both, which may be tried again.
@@ -53,10 +53,10 @@ pub enum Event {
         timer: Option<&'static str>,
         /// The flush.
         flush: Option<&'static str>,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Cells that are to come.
+    /// The number of cells that follow.
     Planned {
         /// The number of them.
         cells: usize,
@@ -68,17 +68,17 @@ pub enum Event {
         /// The number of them.
         cells: usize,
     },
-    /// At the end.
+    /// The end.
     Done {
-        /// The time it took.
+        /// The time that it took.
         elapsed_ns: u64,
     },
 }
 
-/// Why there is no evaluation.
+/// The reason why there is no evaluation.
 #[derive(Debug, thiserror::Error)]
 pub enum Refused {
-    /// The chain of additions is none.
+    /// The chain of additions does not take a cycle each.
     #[error(
         "A multiplication took {ratio:.2} additions, not 3.00 within 0.03: work of a known length cannot be made here \
          at the moment. Another load on the machine can cause that; try again."
@@ -87,40 +87,40 @@ pub enum Refused {
         /// The time of a multiplication, in additions.
         ratio: f64,
     },
-    /// The machine slept.
+    /// The machine was suspended.
     #[error("The machine was suspended for {seconds:.0} s meanwhile: what was measured says nothing.")]
     Suspended {
-        /// The length.
+        /// The length of the suspension.
         seconds: f64,
     },
     /// No clock runs.
     #[error("No clock of this machine runs forward: {0}.")]
     Clock(becalm_clock::Unusable),
-    /// No such processor.
+    /// There is no such processor.
     #[error("Processor {cpu} cannot be used: {reason}.")]
     Cpu {
         /// Its number.
         cpu: u32,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A word that names nothing.
+    /// A name in the request is not known.
     #[error("{what} is not a {kind}; there are: {known}.")]
     Unknown {
-        /// The word.
+        /// The name.
         what: String,
-        /// The name it should have.
+        /// The kind of name.
         kind: &'static str,
-        /// The names there are.
+        /// The known names.
         known: String,
     },
-    /// The listener is gone.
+    /// The reader of the reports is gone.
     #[error("The result cannot be sent: {0}.")]
     Told(#[from] std::io::Error),
 }
 
 impl Request {
-    /// Return the way to tell the operating system's share.
+    /// Return the filter for the operating system's share.
     pub(super) fn filter(&self) -> Result<Filter, Refused> {
         match self.filter.as_str() {
             "robust" => Ok(Filter::Robust),
@@ -130,7 +130,7 @@ impl Request {
         }
     }
 
-    /// Whether the search is the published one.
+    /// Return whether the search is the published one.
     pub(super) fn published(&self) -> Result<bool, Refused> {
         match self.search.as_str() {
             "grid" => Ok(false),
@@ -140,7 +140,7 @@ impl Request {
     }
 }
 
-/// The rows that words name; all of them without words.
+/// Return the named rows; all of them without names.
 pub(super) fn named<T>(
     rows: Vec<T>,
     name: fn(&T) -> &'static str,

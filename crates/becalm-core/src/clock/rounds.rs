@@ -1,9 +1,10 @@
-//! All cells of an evaluation within its budget: each once, then those without an answer again, then those with one again
-//! and again in turns, while there is time.
+//! All cells of an evaluation within its budget: each once, then those without an answer again, then those
+//! with one repeatedly in turns, while there is time.
 //!
-//! Searches of a cell lie apart in time and between those of other timers, so that a burst of other load, or a slower core for
-//! a while, is one search's and not the cell's: its figures are the least of all its searches, as many for each timer. An answer
-//! stays, so a longer budget never leaves a cell without one that a shorter found.
+//! The searches of a cell are spread over time between those of other timers, so that a burst of other load,
+//! or a slower core for a while, affects one search and not the cell: its figures are the least of all its
+//! searches, equally many for each timer. An answer stays, so a longer budget never leaves a cell without an
+//! answer that a shorter one found.
 
 mod check;
 mod place;
@@ -28,9 +29,10 @@ use crate::time::{AnyClock, Clock as _};
 pub use check::checked;
 use place::{near, Place, Written};
 
-/// The phases, one after the other, and the share of the budget at which each ends: searching cells without an answer,
-/// repeating the search of those with one, and confirming the least that was found. A cell that is disturbed for all of
-/// its time gets others; what is left of a turn is the next one's.
+/// The phases, one after the other, and the share of the budget at which each ends: searching cells without
+/// an answer, repeating the search of those with one, and confirming the least that was found. A cell that is
+/// disturbed for all of its time in one phase gets time in others; the next phase gets the time that one
+/// leaves.
 const TURNS: [(Turn, f64); 5] = [
     (Turn::Search, 0.5),
     (Turn::Search, 0.6),
@@ -38,7 +40,7 @@ const TURNS: [(Turn, f64); 5] = [
     (Turn::Search, 0.8),
     (Turn::Confirm, 1.0),
 ];
-/// Searches of a cell at most.
+/// The largest number of searches of a cell.
 const SEARCHES: u32 = 9;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,15 +55,15 @@ pub type Ready = (Description, Box<dyn Measure>);
 
 /// The part that all cells have in common.
 pub struct Rounds<'a> {
-    /// The timers, and the flushes with what one of them takes.
+    /// The timers, and the flushes with the time of one flush.
     pub timers: &'a [Ready],
     /// See `timers`.
     pub flushes: &'a [(Flush, Duration)],
-    /// The clock by which ticks become ns.
+    /// The clock that converts ticks to ns.
     pub clock: &'a Clock,
-    /// The way to tell the operating system's share.
+    /// The filter for the operating system's share.
     pub filter: Filter,
-    /// The published search.
+    /// Whether to use the published search.
     pub published: bool,
     /// The seed of the order of measurements.
     pub seed: u64,
@@ -69,16 +71,16 @@ pub struct Rounds<'a> {
     pub cpu: u32,
     /// The clock of the budget.
     pub time: AnyClock,
-    /// When the evaluation began, ns of that clock, and what it may take.
+    /// The time when the evaluation began, ns of that clock, and its budget.
     pub begun_ns: i64,
     /// See `begun_ns`.
     pub budget: Duration,
-    /// Checks that a chain of additions is one, before each search.
+    /// The function that checks the chain of additions before each search.
     pub check: fn() -> Result<Check, Refused>,
 }
 
 impl Rounds<'_> {
-    /// Measure those, in this order, and tell of each.
+    /// Measure these cells, in this order, and report each.
     pub fn measure(
         &self,
         cells: Vec<(usize, usize)>,
@@ -102,7 +104,7 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// Cells without an answer, each with its share of the time until then.
+    /// Search cells without an answer, each with its share of the time until `ends`.
     fn search(
         &self,
         ends: Duration,
@@ -119,9 +121,10 @@ impl Rounds<'_> {
         }
         let mut written = Written::default();
         for (index, at) in cells.iter().copied().enumerate() {
-            // What is left is shared among the cells to come, by weight, so that one that was quick lends to the others.
+            // The time left is shared among the remaining cells, by weight, so that a quick one leaves time
+            // to the others.
             let time = self.left(ends).mul_f64(self.share(at, &cells[index..], places));
-            // Every cell is tried once, whatever the others took.
+            // Every cell is tried once, whatever time the others took.
             if time < effort::least(self.flush(places[at].flush)) && places[at].known.is_some() {
                 continue;
             }
@@ -140,7 +143,8 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// Cells with an answer, each with its share of the time: the least of many searches must hold on one large fresh set.
+    /// Confirm cells with an answer, each with its share of the time: the least of many searches must hold on
+    /// one large fresh set.
     fn confirm(
         &self,
         ends: Duration,
@@ -154,7 +158,8 @@ impl Rounds<'_> {
             let place = &mut places[at];
             let Some(known) = place.known.take() else { continue };
             let buffer = written.of(place.flush, self.flushes);
-            // What a suspended machine says is nothing against what was confirmed before, by smaller sets.
+            // A result from a suspended machine does not count against what smaller sets have confirmed
+            // before.
             let last = self.cell(place, (Depth::Usual, 0), time, buffer, |asked, bench, check| {
                 cell::confirmed(asked, bench, check, self.cpu, &known)
             });
@@ -168,7 +173,7 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// Rows of cells with an answer again, in turns.
+    /// Search rows of cells with an answer again, in turns.
     fn repeat(
         &self,
         ends: Duration,
@@ -185,8 +190,9 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// The cells of a flush with an answer, a search each, so that all of its timers are searched as often: where the time
-    /// that is left does not last for all of them, none is. `share`: what the row may take, if it needs no more.
+    /// Search each cell of a flush that has an answer once more, so that all of its timers are searched
+    /// equally often: if the time left is not enough for all of them, none is. `share` is the time that the
+    /// row may take, if it needs no more.
     fn repeat_row(
         &self,
         flush: usize,
@@ -205,7 +211,8 @@ impl Rounds<'_> {
             let time = places[at].takes.max(share / cells.len() as u32);
             let near = near(places, at);
             let buffer = written.of(flush, self.flushes);
-            // What a suspended machine, or a chain that is none, says of one search is nothing against the others.
+            // A suspended machine or a failed check of the chain in one search does not count against the
+            // others.
             if let Ok(known) = self.once(&mut places[at], Depth::Usual, near, time, buffer) {
                 tell(&Event::Cell(Box::new(known)))?;
             }
@@ -213,8 +220,8 @@ impl Rounds<'_> {
         Ok(())
     }
 
-    /// A cell until it has its answers or its time is up: other load spoils a search, and leaves another in peace. Each takes
-    /// half of the time that is left.
+    /// Search a cell until it has its answers or its time is up: other load may spoil one search and not
+    /// another. Each search takes half of the time left.
     fn attempts(
         &self,
         place: &mut Place,
@@ -236,7 +243,7 @@ impl Rounds<'_> {
         }
     }
 
-    /// One more search of a cell; what is known of it then.
+    /// Search a cell once more; return what is known of it then.
     fn once(
         &self,
         place: &mut Place,
@@ -257,7 +264,7 @@ impl Rounds<'_> {
         Ok(best)
     }
 
-    /// Only as many as the time allows, those first that need least of it.
+    /// Leave only as many cells as the time allows, those that need least of it.
     fn fitting(&self, cells: &mut Vec<usize>, time: Duration, places: &[Place]) {
         let least = |at: &usize| effort::least(self.flush(places[*at].flush));
         let mut cheap = cells.clone();
@@ -270,13 +277,13 @@ impl Rounds<'_> {
         cells.retain(|at| cheap.contains(at));
     }
 
-    /// A cell's share among others.
+    /// Return a cell's share among others.
     fn share(&self, at: usize, among: &[usize], places: &[Place]) -> f64 {
         let weight = |at: usize| effort::weight(self.flush(places[at].flush));
         weight(at) / among.iter().map(|at| weight(*at)).sum::<f64>()
     }
 
-    /// The time of a flush.
+    /// Return the time of a flush.
     fn flush(&self, flush: usize) -> Duration {
         self.flushes[flush].1
     }
@@ -285,7 +292,7 @@ impl Rounds<'_> {
         ends.saturating_sub(self.time.since(self.begun_ns))
     }
 
-    /// Return the result of measuring a cell. Refused where the machine was suspended meanwhile.
+    /// Return the result of measuring a cell. Refused if the machine was suspended meanwhile.
     fn cell<T>(
         &self,
         place: &Place,

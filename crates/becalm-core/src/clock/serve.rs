@@ -1,5 +1,5 @@
-//! An evaluation as a program's whole work: a request of JSON as its argument, lines of JSON on standard output, one event
-//! each, as they come. What `becalm-agent clock` and `becalm-timers` are.
+//! A program that only makes an evaluation: its argument is a request in JSON, and it writes lines of JSON to
+//! standard output, one event each, as they come. `becalm-agent clock` and `becalm-timers` are such programs.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -20,11 +20,10 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Request, S
     serde_json::from_str(&text).map_err(|error| format!("{text:?} is not a request: {error}; {USAGE}."))
 }
 
-/// Evaluate. Exit code 0, or 3 with a last event that says why.
+/// Evaluate. The exit code is 0, or 3 with a last event that has the reason.
 pub fn run(request: &Request, loaded: &Loaded) -> ExitCode {
-    // Work that nobody waits for any more would go on. Who asked may be gone without that: a write then fails, and is
-    // no reason for a signal. (Rust ignores SIGPIPE.)
-    // SAFETY: no pointers.
+    // Work that nobody waits for any more must not go on. The reader alone may be gone: then a write fails,
+    // which is no reason for a signal. (Rust ignores SIGPIPE.)
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
     let mut out = io::stdout().lock();
     match evaluate(request, loaded, &mut |event: &Event| tell(&mut out, &json!(event))) {
@@ -40,7 +39,7 @@ pub fn run(request: &Request, loaded: &Loaded) -> ExitCode {
     }
 }
 
-/// Refuse a request that names what cannot be used.
+/// Report that a request names something that cannot be used.
 pub fn refused(sentence: &str) -> ExitCode {
     let event = json!({"event": "error", "usage": true, "message": sentence});
     drop(tell(&mut io::stdout().lock(), &event));

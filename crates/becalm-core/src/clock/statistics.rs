@@ -1,13 +1,13 @@
 //! Statistics of measurements and of two sets of them.
 
-/// Sorted copy.
+/// Return a sorted copy.
 pub fn sorted(values: &[f64]) -> Vec<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     sorted
 }
 
-/// The quantile of sorted values, the lower one where it falls between two; NaN of none.
+/// Return the quantile of sorted values, the lower one if it falls between two; NaN of none.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     match sorted.len() {
         0 => f64::NAN,
@@ -15,17 +15,17 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     }
 }
 
-/// The median of values in any order.
+/// Return the median of values in any order.
 pub fn median(values: &[f64]) -> f64 {
     quantile(&sorted(values), 0.5)
 }
 
-/// The median distance from a centre, without any factor.
+/// Return the median distance from a centre, without any factor.
 pub fn median_distance(values: &[f64], centre: f64) -> f64 {
     median(&values.iter().map(|value| (value - centre).abs()).collect::<Vec<_>>())
 }
 
-/// The standard deviation; NaN of fewer than two values.
+/// Return the standard deviation; NaN of fewer than two values.
 pub fn deviation(values: &[f64]) -> f64 {
     let many = values.len() as f64;
     if values.len() < 2 {
@@ -36,11 +36,12 @@ pub fn deviation(values: &[f64]) -> f64 {
     (squares / (many - 1.0)).sqrt()
 }
 
-/// Blocks of neighbouring measurements by which a standard error is estimated.
+/// The number of blocks of neighbouring measurements by which a standard error is estimated.
 const BLOCKS: usize = 20;
 
-/// The standard error of a standard deviation, over it: the larger of what independent measurements of that kurtosis have,
-/// and of what blocks of neighbours say, since measurements may resemble those before them. 0 where nothing varies.
+/// Return the standard error of a standard deviation, over it: the larger of that of independent measurements
+/// with this kurtosis, and that from blocks of neighbours, since measurements may resemble those before them.
+/// 0 if nothing varies.
 pub fn deviation_error(values: &[f64]) -> f64 {
     let many = values.len() as f64;
     let mean = values.iter().sum::<f64>() / many;
@@ -61,8 +62,8 @@ pub fn deviation_error(values: &[f64]) -> f64 {
     f64::max(independent, blocked)
 }
 
-/// Standard deviation over mean after the cost is subtracted; NaN of fewer than two values, infinite where the mean is
-/// not positive.
+/// Return the standard deviation over the mean after the cost is subtracted; NaN of fewer than two values,
+/// infinite if the mean is not positive.
 pub fn variation(values: &[f64], cost: f64) -> f64 {
     let deviation = deviation(values);
     let mean = values.iter().sum::<f64>() / values.len() as f64 - cost;
@@ -73,24 +74,25 @@ pub fn variation(values: &[f64], cost: f64) -> f64 {
     }
 }
 
-/// The share of the longer's measurements that are not above all of the shorter's. A tie counts: strictly below, two
-/// constant sets on a coarse counter would be told apart.
+/// Return the share of the longer's measurements that are not above all of the shorter's. A tie counts:
+/// otherwise two constant sets on a coarse counter would be distinguished.
 pub fn overlap(shorter: &[f64], longer: &[f64]) -> f64 {
     let largest = shorter.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     longer.iter().filter(|value| **value <= largest).count() as f64 / longer.len() as f64
 }
 
-/// The distance of two sets: the probability that one of the longer is above one of the shorter, ties half (area under
-/// the ROC curve), and the smallest share of wrong decisions of any threshold (both sets weigh the same).
+/// The distance of two sets: the probability that one of the longer is above one of the shorter, ties half
+/// (area under the ROC curve), and the smallest share of wrong decisions of any threshold (both sets have the
+/// same weight).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Separation {
-    /// Area under the ROC curve: 0.5 is chance.
+    /// The area under the ROC curve: 0.5 is chance.
     pub area: f64,
-    /// Error of the best threshold: 0.5 is chance.
+    /// The error of the best threshold: 0.5 is chance.
     pub error: f64,
 }
 
-/// Return how well two sets can be told apart.
+/// Return how well two sets can be distinguished.
 pub fn separation(shorter: &[f64], longer: &[f64]) -> Separation {
     let (short, long) = (sorted(shorter), sorted(longer));
     let (mut below, mut at, mut area) = (0, 0, 0.0);
@@ -107,7 +109,8 @@ pub fn separation(shorter: &[f64], longer: &[f64]) -> Separation {
             at += 1;
         }
         area += ties as f64 * (below + at) as f64 / 2.0;
-        // Threshold just below this value: wrong are the shorter's from here on and the longer's before here.
+        // With a threshold just below this value the wrong ones are the shorter's from here on and the
+        // longer's before here.
         best = f64::min(best, wrong(short.len() - below, short.len(), index, long.len()));
         index += ties;
         best = f64::min(best, wrong(short.len() - at, short.len(), index, long.len()));
@@ -135,13 +138,13 @@ mod tests {
 
     #[test]
     fn the_error_of_a_deviation_by_hand() {
-        // Two values as often as each other: kurtosis 1, and each pair of neighbours has both.
+        // Two values are equally frequent: kurtosis 1, and each pair of neighbours has both.
         let even: Vec<f64> = (0..1_000).map(|turn| f64::from(turn % 2)).collect();
         assert!(deviation_error(&even) < 1e-9);
         // One in ten is 1: p(1 − p) = 0.09, kurtosis 1/0.09 − 3 = 8.11.
         let few: Vec<f64> = (0..1_000).map(|turn| f64::from(u8::from(turn % 10 == 0))).collect();
         assert!((deviation_error(&few) - 0.5 * (7.111_f64 / 1_000.0).sqrt()).abs() < 1e-4);
-        // The same in a row resemble each other: two of the twenty blocks have all of them.
+        // Equal values are in a row: two of the twenty blocks have all of them.
         let locked: Vec<f64> = (0..1_000).map(|turn| f64::from(u8::from(turn < 100))).collect();
         assert!(deviation_error(&locked) > 0.2);
         assert_eq!(deviation_error(&[5.0; 100]), 0.0);
@@ -160,7 +163,7 @@ mod tests {
         assert_eq!((same.area, same.error), (0.5, 0.5));
         let apart = separation(&[1.0, 2.0], &[3.0, 4.0]);
         assert_eq!((apart.area, apart.error), (1.0, 0.0));
-        // Pairs (1,2) (1,4) (3,4) right, (3,2) wrong; cutting between 1 and 2 gives one error of four.
+        // Pairs (1,2) (1,4) (3,4) are right, (3,2) is wrong; a cut between 1 and 2 gives one error of four.
         let crossed = separation(&[1.0, 3.0], &[2.0, 4.0]);
         assert_eq!((crossed.area, crossed.error), (0.75, 0.25));
         let reversed = separation(&[3.0, 4.0], &[1.0, 2.0]);

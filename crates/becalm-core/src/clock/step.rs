@@ -1,5 +1,6 @@
-//! Are the counters of two processors in step? The kernel's test at boot (arch/x86/kernel/tsc_sync.c) in small: reads that
-//! are ordered by a word in memory, taken in turns on both, must rise.
+//! A test whether the counters of two processors are in step, after the kernel's test at boot
+//! (arch/x86/kernel/tsc_sync.c): reads that are ordered by a word in memory, made in turns on both, must
+//! rise.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -7,25 +8,27 @@ use std::time::{Duration, Instant};
 
 use super::pin;
 
-/// Turns with each processor, and the longest that they may take: on a busy machine two threads seldom run at once.
+/// The turns with each processor, and the longest time for them: on a busy machine two threads seldom run at
+/// once.
 const TURNS: u64 = 2_000;
 const PATIENCE: Duration = Duration::from_millis(20);
-/// Fewer turns than this say nothing.
+/// The smallest number of turns for a result.
 const ENOUGH: u64 = 50;
-/// Processors that are tried: neighbours and the far end of a large machine are among them.
+/// The largest number of processors that are tried: neighbours and the far end of a large machine are among
+/// them.
 const MOST: usize = 8;
 
-/// The largest distance, in ticks, by which a later read was below an earlier one, over pairs of this processor with
-/// others; None: there is no other, or none ran at the same time.
+/// Return the largest distance, in ticks, by which a later read was below an earlier one, over pairs of this
+/// processor with others; None: there is no other, or none ran at the same time.
 pub fn largest(cpu: u32, others: &[u32], read: fn() -> u64) -> Option<u64> {
     let spread = others.len().div_ceil(MOST).max(1);
     let tried = others.iter().filter(|other| **other != cpu).step_by(spread);
     tried.filter_map(|other| between(*other, read)).max()
 }
 
-/// The same of the processor that this thread is on and one other.
+/// Return that distance for the processor that this thread is on and one other.
 fn between(other: u32, read: fn() -> u64) -> Option<u64> {
-    // Whose turn it is, and the last read; u64::MAX: it is over.
+    // The number of the turn, and the last read; u64::MAX: it is over.
     let (turn, last) = (AtomicU64::new(0), AtomicU64::new(0));
     let until = Instant::now() + PATIENCE;
     let play = |mine: u64| {
@@ -37,7 +40,7 @@ fn between(other: u32, read: fn() -> u64) -> Option<u64> {
                     let value = read();
                     worst = worst.max(last.load(Ordering::Relaxed).saturating_sub(value));
                     last.store(value, Ordering::Relaxed);
-                    // Only from this turn on: the other may have given up meanwhile.
+                    // Only from this turn on: the other thread may have given up meanwhile.
                     if turn.compare_exchange(now, now + 1, Ordering::AcqRel, Ordering::Acquire).is_err() {
                         break;
                     }
@@ -68,13 +71,13 @@ mod tests {
     use super::*;
     use std::cell::Cell;
 
-    /// A counter in memory: in step wherever it is read.
+    /// Read a counter in memory: it is in step wherever it is read.
     fn steady() -> u64 {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         COUNT.fetch_add(10, Ordering::Relaxed)
     }
 
-    /// The same, 1,000 behind on every thread but the one that asks.
+    /// Read the same counter, 1,000 behind on every thread except the one that asks.
     fn behind() -> u64 {
         static COUNT: AtomicU64 = AtomicU64::new(5_000);
         COUNT.fetch_add(10, Ordering::Relaxed) - if ASKS.get() { 0 } else { 1_000 }
@@ -87,7 +90,7 @@ mod tests {
         ASKS.set(true);
         let here = pin::last().unwrap();
         let others: Vec<u32> = (0..here).collect();
-        // None where the machine has one processor, or was too busy for both to run at once.
+        // The result is None if the machine has one processor, or was too busy for both to run at once.
         assert!(matches!(largest(here, &others, steady), None | Some(0)));
         if let Some(distance) = largest(here, &others, behind) {
             assert_eq!(distance, 990);

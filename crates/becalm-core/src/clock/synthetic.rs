@@ -1,4 +1,5 @@
-//! Timers with known cost, noise and step, for which t_min and t_diff can be computed: what an evaluation must find.
+//! Timers with known cost, noise and step, for which t_min and t_diff can be computed: an evaluation must
+//! find these.
 //!
 //! - Noise uniform in [0, w], filter `none`: the standard deviation is w/√12 and the mean t + w/2, so the coefficient of
 //!   variation falls below ε at t = w/(ε√12) − w/2, which for ε = 0.01 is 28.4 w. Of two such timed lengths, a share of
@@ -9,7 +10,7 @@
 use super::meter::{Meter, Quantum, Set};
 use super::random::Random;
 
-/// A timer that does not exist; one unit of work takes one unit of time.
+/// A simulated timer; one unit of work takes one unit of time.
 #[derive(Debug, Clone)]
 pub struct Synthetic {
     /// The smallest cost.
@@ -18,22 +19,22 @@ pub struct Synthetic {
     pub noise: f64,
     /// The step of the counter; 0: it has none.
     pub step: f64,
-    /// Measurements in a row that begin at one phase of the counter; 0: each at its own.
+    /// The measurements in a row that begin at one phase of the counter; 0: each at its own.
     pub locked: u64,
-    /// The share of measurements to which the operating system adds something, and how much at most.
+    /// The share of measurements to which the operating system adds something, and the largest addition.
     pub interruptions: (f64, f64),
-    /// The share of sets that are measured while others use the machine, and how many times as wide the noise then is.
+    /// The share of sets that are measured while others use the machine, and the factor of the noise then.
     pub bursts: (f64, f64),
-    /// Measurements before the time that was given is used up.
+    /// The number of measurements before the time is used up.
     pub left: u64,
     /// The phase of this run of measurements, and how many are left of it.
     pub run: (f64, u64),
-    /// Where its noise comes from.
+    /// The source of its noise.
     pub random: Random,
 }
 
 impl Synthetic {
-    /// Without noise, step and interruptions.
+    /// Create a timer without noise, step and interruptions.
     pub fn new(seed: u64) -> Synthetic {
         Synthetic {
             cost: 20.0,
@@ -68,7 +69,7 @@ impl Synthetic {
 
 impl Meter for Synthetic {
     fn sets(&mut self, lengths: &[u64], many: usize) -> Vec<Set> {
-        // No measurement knows of another, so their order is of no account.
+        // Measurements are independent, so their order does not matter.
         let quiet = self.noise;
         if self.bursts.0 > 0.0 && self.random.unit() < self.bursts.0 {
             self.noise *= self.bursts.1;

@@ -64,6 +64,6 @@ mod vmstat;
 
 pub use reader::Reader;
 
-/// A tick of /proc/stat and /proc/PID/stat: USER_HZ is 100 on every architecture of today
+/// The length of a tick of /proc/stat and /proc/PID/stat, ns: USER_HZ is 100 on every architecture of today
 /// (include/asm-generic/param.h).
 pub const TICK_NS: u64 = 10_000_000;

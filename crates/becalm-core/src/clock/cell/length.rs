@@ -9,15 +9,15 @@ use crate::clock::search::Found;
 /// A length that was found, as time of the work.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Length {
-    /// Additions.
+    /// The number of additions.
     pub additions: u64,
-    /// Nanoseconds: additions at the core's clock of this cell; the least of the searches.
+    /// The time of the additions in ns at the core's clock of this cell; the least of the searches.
     pub ns: f64,
-    /// The median of the searches (of an even number the longer of the two), in ns.
+    /// The median of the searches (for an even number the longer of the two), in ns.
     pub typical_ns: f64,
     /// The smallest and the largest of the searches, in ns.
     pub range_ns: (f64, f64),
-    /// Measurements of the fresh sets that confirmed the least.
+    /// The number of measurements of the fresh sets that confirmed the least.
     pub confirmed: usize,
     /// The coefficient of variation (t_min) or share of overlap (t_diff) of these sets.
     pub value: f64,
@@ -39,8 +39,8 @@ impl Length {
         }
     }
 
-    /// Put several searches together: the least, since what else runs on a machine only adds scatter; their median and
-    /// their range.
+    /// Combine several searches: the least, since other programs on a machine only add scatter; their median
+    /// and their range.
     pub(super) fn least(mut found: Vec<Length>) -> Option<Length> {
         found.sort_by(|one, other| one.ns.total_cmp(&other.ns));
         let low = found.iter().map(|each| each.range_ns.0).fold(f64::INFINITY, f64::min);

@@ -9,10 +9,10 @@ use crate::clock::chain::Check;
 use crate::clock::search::Criteria;
 use crate::clock::timer::Unit;
 
-/// Values and how often each was read: what a set of measurements is, since clocks have steps.
+/// Values and how often each was read, which describes a set of measurements, since clocks have steps.
 pub type Histogram = BTreeMap<i64, u32>;
 
-/// t_min within this factor of what the step alone allows is the step's.
+/// The largest factor between t_min and the length that the step allows at which the step decides t_min.
 const BINDS: f64 = 1.25;
 /// The result of a search: t_min and t_diff.
 pub type Answers = (Option<Length>, Option<Length>);
@@ -24,13 +24,14 @@ pub struct Cell {
     pub timer: &'static str,
     /// The timer.
     pub meaning: &'static str,
-    /// "nanoseconds" or "cycles": of costs, quantum and medians.
+    /// The unit of costs, quantum and medians: "nanoseconds" or "cycles".
     pub unit: Unit,
     /// The flush's name, and what is written before each measurement.
     pub flush: &'static str,
     /// See `flush`.
     pub flush_bytes: u64,
-    /// Measurements of a set, repetitions of a search, and fresh sets and pairs that confirm it.
+    /// The numbers of measurements of a set, of repetitions of a search, and of fresh sets and pairs that
+    /// confirm it.
     pub many: usize,
     /// See `many`.
     pub repetitions: usize,
@@ -44,24 +45,26 @@ pub struct Cell {
     pub median_cost: f64,
     /// The step by which the timer advances.
     pub quantum: Option<f64>,
-    /// The shortest work, or why there is none.
+    /// The shortest work, or the reason why there is none.
     pub t_min: Option<Length>,
     /// See `t_min`.
     pub no_t_min: Option<String>,
-    /// The smallest difference, or why there is none.
+    /// The smallest difference, or the reason why there is none.
     pub t_diff: Option<Length>,
     /// See `t_diff`.
     pub no_t_diff: Option<String>,
-    /// t_min is that of the counter's step, within a quarter: no timer that reads this counter can do better.
+    /// Whether the counter's step decides t_min, within a quarter: then no timer that reads this counter can
+    /// do better.
     pub quantum_binds: bool,
-    /// The step is longer than t_diff, which therefore is known to be at most that.
+    /// Whether the step is longer than t_diff, so that t_diff is only known to be at most the step.
     pub t_diff_below_quantum: bool,
-    /// Probability that a measurement of the longer of two lengths that differ by t_diff is above one of the shorter.
+    /// The probability that a measurement of the longer of two lengths that differ by t_diff is above one of
+    /// the shorter.
     pub area: Option<f64>,
-    /// Error of the best threshold between them.
+    /// The error of the best threshold between them.
     pub error: Option<f64>,
-    /// Figures of a last set, at t_min: the coefficient of variation as measured and cleaned, the share that was taken
-    /// out, and the shift of the median between its halves over the median.
+    /// The figures of a last set, at t_min: the coefficient of variation as measured and cleaned, the share
+    /// that was removed, and the shift of the median between its halves over the median.
     pub raw_variation: f64,
     /// See `raw_variation`.
     pub cleaned_variation: f64,
@@ -69,19 +72,20 @@ pub struct Cell {
     pub removed: f64,
     /// See `raw_variation`.
     pub shift: f64,
-    /// Sets that were measured again, since too much of them would have had to be taken out.
+    /// The number of sets that were measured again, since too much of them would have had to be removed.
     pub again: usize,
     /// The measured values: additions, and how often each value was read, in ns or cycles times 1000.
     pub reference_additions: u64,
     /// See `reference_additions`.
     pub reference: Histogram,
-    /// Context switches of the thread during the cell, and steal of its processor in ns.
+    /// The context switches of the thread during the cell, and the steal of its processor in ns.
     pub context_switches: i64,
-    /// See `context_switches`; None: the kernel does not tell.
+    /// See `context_switches`; None: the kernel does not report it.
     pub steal_ns: Option<u64>,
-    /// Nanoseconds of an addition, and a multiplication over an addition, before the cell.
+    /// The nanoseconds of an addition, and the time of a multiplication over that of an addition, before the
+    /// cell.
     pub check: Check,
-    /// The time that the cell took, all its searches together.
+    /// The time of the cell, all its searches together.
     pub elapsed_ns: u64,
     /// The number of searches.
     pub tries: u32,
@@ -91,13 +95,13 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Whether it has both answers.
+    /// Return whether it has both answers.
     pub fn answered(&self) -> bool {
         self.t_min.is_some() && self.t_diff.is_some()
     }
 
-    /// Return the report of a cell after one more search: figures are the least of all that were found, the rest is that
-    /// of the search with more answers; of as many, the later.
+    /// Return the report of a cell after one more search: the figures are the least of all searches, the rest
+    /// is from the search with more answers; with equally many, from the later one.
     pub fn with(self, later: Cell) -> Cell {
         let rank = |cell: &Cell| (cell.t_min.is_some(), cell.t_diff.is_some());
         let found = [self.found.as_slice(), later.found.as_slice()].concat();
@@ -125,7 +129,7 @@ impl Cell {
         cell
     }
 
-    /// Return the cell with its confirmed figures: these count, with the searches' range and median.
+    /// Return the cell with its confirmed figures: these count, together with the searches' range and median.
     pub fn confirmed_by(self, last: Cell) -> Cell {
         let with = |last: Option<Length>, known: Option<Length>| {
             last.zip(known).map(|(last, known)| Length {
@@ -150,7 +154,7 @@ impl Cell {
         }
     }
 
-    /// Say what the counter's step makes of what was found.
+    /// Record how the counter's step limits the result.
     pub(super) fn mark(&mut self) {
         let unit = if self.unit == Unit::Cycles { 1.0 } else { self.check.addition_ns };
         let Some(step) = self.quantum.map(|quantum| quantum / unit) else { return };

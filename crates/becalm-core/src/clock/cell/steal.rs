@@ -1,8 +1,8 @@
-//! Time that a hypervisor gave to others while a cell was measured.
+//! The time that a hypervisor gave to others while a cell was measured.
 
 use std::fs;
 
-/// Time that a hypervisor gave to others, by /proc/stat in ticks of USER_HZ.
+/// Return the time that a hypervisor gave to others, from /proc/stat in ticks of USER_HZ.
 pub fn steal_ns(cpu: u32) -> Option<u64> {
     steal_of(&fs::read_to_string("/proc/stat").ok()?, cpu)
 }

@@ -1,7 +1,8 @@
 //! The published filter: an isolation forest (Liu, Ting, Zhou 2008) and a threshold that is searched for.
 //!
-//! The paper leaves some things open; they are the usual: 100 trees of 256 measurements each, as deep as log₂ of that,
-//! the mean depth of an unsuccessful search added at a leaf that holds several, and a seed that is printed.
+//! The paper leaves some parameters open; they have their usual values: 100 trees of 256 measurements each,
+//! as deep as log₂ of that, the mean depth of an unsuccessful search added at a leaf that holds several, and
+//! a seed that is reported.
 
 use std::cmp::Ordering;
 
@@ -12,7 +13,7 @@ const TREES: usize = 100;
 const SAMPLE: usize = 256;
 const EULER: f64 = 0.577_215_664_9;
 
-/// c(n): the mean depth of an unsuccessful search in a binary tree of n.
+/// Return c(n): the mean depth of an unsuccessful search in a binary tree of n.
 pub fn mean_depth(many: usize) -> f64 {
     match many {
         0 | 1 => 0.0,
@@ -24,7 +25,7 @@ pub fn mean_depth(many: usize) -> f64 {
     }
 }
 
-/// A measurement by both clocks, or by the wall clock twice, which is the same as once.
+/// A measurement by both clocks, or twice by the wall clock, which is equivalent to once.
 type Row = [f64; 2];
 
 enum Node {
@@ -33,7 +34,7 @@ enum Node {
     Cut(usize, f64, usize),
 }
 
-/// Scores in (−1, 0), the lower the odder: −2^(−E[h]/c(ψ)).
+/// Return scores in (−1, 0), the lower the odder: −2^(−E[h]/c(ψ)).
 pub fn scores(rows: &[Row], seed: u64) -> Vec<f64> {
     let sample = SAMPLE.min(rows.len());
     if sample < 2 {
@@ -46,7 +47,7 @@ pub fn scores(rows: &[Row], seed: u64) -> Vec<f64> {
     let mut depths = vec![0.0; distinct.len()];
     let mut tree = Vec::with_capacity(2 * sample);
     for _ in 0..TREES {
-        // Without replacement: the beginning of a shuffle.
+        // This samples without replacement: the beginning of a shuffle.
         for index in 0..sample {
             order.swap(index, index + random.below(rows.len() - index));
         }
@@ -61,7 +62,7 @@ pub fn scores(rows: &[Row], seed: u64) -> Vec<f64> {
     place.iter().map(|place| -(depths[*place] * scale).exp2()).collect()
 }
 
-/// The rows that differ, and which of them each is: counters with steps give few.
+/// Return the distinct rows, and which of them each row is: counters with steps have few.
 fn distinct(rows: &[Row]) -> (Vec<Row>, Vec<usize>) {
     let compare = |one: &Row, other: &Row| match one[0].total_cmp(&other[0]) {
         Ordering::Equal => one[1].total_cmp(&other[1]),
@@ -87,7 +88,7 @@ fn grow(tree: &mut Vec<Node>, rows: &mut [Row], depth: u32, deepest: u32, random
     };
     let ranges = [range(0), range(1)];
     let first = random.below(2);
-    // A clock that is the same for all cannot be cut.
+    // A clock with equal values cannot be cut.
     let clock = [first, 1 - first].into_iter().find(|clock| ranges[*clock].0 < ranges[*clock].1);
     let (Some(clock), true) = (clock, depth < deepest) else {
         tree.push(Node::Leaf(f64::from(depth) + mean_depth(rows.len())));
@@ -120,8 +121,8 @@ fn fall(tree: &[Node], row: &Row) -> f64 {
     }
 }
 
-/// The published threshold: β_k = −(60 + k)/100 while not below the lowest score; the first one at which the largest
-/// value that is kept grows by more than it does in the mean. None: nothing is taken out.
+/// Return the published threshold: β_k = −(60 + k)/100 while not below the lowest score; the first one at
+/// which the largest remaining value grows by more than it does on average. None: nothing is removed.
 pub fn threshold(values: &[f64], scores: &[f64]) -> Option<f64> {
     let lowest = scores.iter().copied().fold(f64::INFINITY, f64::min);
     let candidates: Vec<f64> =
@@ -136,7 +137,7 @@ pub fn threshold(values: &[f64], scores: &[f64]) -> Option<f64> {
     growth.iter().position(|growth| *growth > mean).map(|k| candidates[k])
 }
 
-/// Return the measurements that stay.
+/// Return the measurements that remain.
 pub fn kept(set: &Set, seed: u64) -> Vec<bool> {
     let second = set.cycles.as_ref().unwrap_or(&set.values);
     let rows: Vec<Row> = set.values.iter().zip(second).map(|(wall, cycles)| [*cycles, *wall]).collect();
@@ -155,22 +156,24 @@ mod tests {
     #[test]
     fn the_mean_depth_of_the_literature() {
         assert_eq!((mean_depth(1), mean_depth(2)), (0.0, 1.0));
-        // scikit-learn's _average_path_length(256).
+        // This is scikit-learn's _average_path_length(256).
         assert!((mean_depth(256) - 10.244_770_920_116_851).abs() < 1e-8);
     }
 
     #[test]
     fn the_threshold_by_hand() {
-        // β_0..β_3 = −0.60..−0.63; largest kept 10, 11, 11, 50; growth 1, 0, 39; mean 13.3: the third is the first.
+        // β_0..β_3 = −0.60..−0.63; largest remaining value 10, 11, 11, 50; growth 1, 0, 39; mean 13.3: the
+        // third is the first above it.
         let values = [10.0, 11.0, 50.0, 9.0];
         let scores = [-0.45, -0.605, -0.63, -0.4];
         assert_eq!(threshold(&values, &scores), Some(-0.62));
-        // Every step the same: none is above the mean.
+        // All steps are equal: none is above the mean.
         assert_eq!(threshold(&[1.0, 2.0, 3.0], &[-0.5, -0.605, -0.62]), None);
         assert_eq!(threshold(&[1.0, 2.0], &[-0.5, -0.51]), None);
     }
 
-    /// 2,000 rows: a dense cloud, and every 200th far above it by both clocks. The same as in forest_oracle.py.
+    /// Return 2,000 rows: a dense cloud, and every 200th far above it by both clocks. The same as in
+    /// forest_oracle.py.
     fn clear_case() -> Vec<Row> {
         let part = |index: usize, step: f64| (index as f64 * step).fract();
         (0..2_000)
@@ -227,7 +230,7 @@ mod tests {
             cycles: Some(rows.iter().map(|row| row[0]).collect()),
             disturbed: Vec::new(),
         };
-        // scikit-learn, ten seeds: the lowest of the plain is −0.704, the highest of the odd −0.790.
+        // With scikit-learn and ten seeds the lowest of the plain is −0.704, the highest of the odd −0.790.
         for seed in 0..samples(1, 10) {
             let rows_scores = scores(&rows, seed);
             for limit in [-0.73, -0.75, -0.77] {

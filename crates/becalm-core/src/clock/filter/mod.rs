@@ -1,49 +1,51 @@
-//! The filter that takes the operating system's share out of a set of measurements, and says how much that was.
+//! The filter that removes the operating system's share from a set of measurements, and reports how much that
+//! was.
 
 pub mod forest;
 pub mod robust;
 
 use super::meter::Set;
 
-/// The way to tell what the operating system added.
+/// The way to find what the operating system added.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Filter {
-    /// Nothing is taken out.
+    /// Nothing is removed.
     None,
-    /// Leave out what has a known cause, then what lies far above the median.
+    /// Measurements with a known cause are removed, then those far above the median.
     Robust,
-    /// The published one: an isolation forest, with this seed.
+    /// The published filter: an isolation forest, with this seed.
     Forest {
         /// The seed of its random cuts.
         seed: u64,
     },
 }
 
-/// A threshold that is searched for can make any machine look good: above this share of measurements taken out, the
-/// result is that nothing could be measured.
+/// The largest share of measurements that may be removed: a threshold that is searched for can make any
+/// machine look good, so above this share the result is that nothing could be measured.
 pub const MOST_REMOVED: f64 = 0.01;
 
-/// A set without what the operating system added.
+/// A set without the operating system's share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cleaned {
-    /// The measurements that are left, in their order.
+    /// The remaining measurements, in their order.
     pub values: Vec<f64>,
-    /// The share of measurements that were taken out.
+    /// The share of measurements that were removed.
     pub removed: f64,
-    /// The number of these.
+    /// The number of removed measurements.
     pub taken: usize,
 }
 
 impl Cleaned {
-    /// Whether so little was taken out that what is left says something. One of a set of fewer than a hundred is no
-    /// evidence of a share above 1 %: of 30, at a share of 1 %, one or more are taken out in 26 of 100 sets.
+    /// Return whether so little was removed that the rest is meaningful. One of a set of fewer than a hundred
+    /// is no evidence of a share above 1 %: of 30, at a share of 1 %, one or more are removed in 26 of 100
+    /// sets.
     pub fn measurable(&self) -> bool {
         self.taken <= 1 || self.removed <= MOST_REMOVED
     }
 }
 
 impl Filter {
-    /// Take out what the operating system added. `quantum` is the timer's step in its unit; 0: not known.
+    /// Remove what the operating system added. `quantum` is the timer's step in its unit; 0: not known.
     pub fn clean(self, set: &Set, quantum: f64) -> Cleaned {
         let kept = match self {
             Filter::None => vec![true; set.values.len()],
@@ -72,7 +74,7 @@ mod tests {
         values.push(10_000.0);
         assert!(!Filter::Robust.clean(&Set { values, ..Set::default() }, 1.0).measurable());
         assert_eq!(Filter::None.clean(&set, 1.0).removed, 0.0);
-        // One of a small set may be, two may not.
+        // One of a small set may be removed, two may not.
         let few = |odd: usize| [vec![100.0; 30 - odd], vec![10_000.0; odd]].concat();
         let measurable =
             |odd| Filter::Robust.clean(&Set { values: few(odd), ..Set::default() }, 1.0).measurable();

@@ -1,13 +1,15 @@
-//! The default filter: what has a cause, then what lies far above the median. One-sided, since noise only adds.
+//! The default filter, which removes measurements with a known cause, then those far above the median. It is
+//! one-sided, since noise only adds.
 
 use crate::clock::meter::Set;
 use crate::clock::statistics::{median, median_distance};
 
-/// Median distances above the median. With 1 % of true outliers this found 96 of 97 and took no good measurement, where a
-/// fixed share of 2 % took 103.
+/// The limit in median distances above the median. With 1 % of true outliers this found 96 of 97 and removed
+/// no good measurement, while a fixed share of 2 % removed 103.
 const DISTANCES: f64 = 8.0;
 
-/// Return the measurements that stay. The median distance is often 0 where a counter has steps; then the step counts.
+/// Return the measurements that remain. The median distance is often 0 if a counter has steps; then the step
+/// counts.
 pub fn kept(set: &Set, quantum: f64) -> Vec<bool> {
     let mut kept = vec![true; set.values.len()];
     for index in &set.disturbed {
@@ -31,7 +33,7 @@ mod tests {
 
     #[test]
     fn one_sided_and_by_hand() {
-        // Median 10, median distance 1: the limit is 18. What is low stays.
+        // With median 10 and median distance 1 the limit is 18. Low values remain.
         let values = vec![9.0, 11.0, 10.0, 9.0, 11.0, 10.0, 18.0, 18.5, -90.0];
         let set = Set { values, ..Set::default() };
         assert_eq!(kept(&set, 0.0), [true, true, true, true, true, true, true, false, true]);

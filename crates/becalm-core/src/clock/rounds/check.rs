@@ -1,4 +1,4 @@
-//! The self-check before each cell: a chain of additions is one.
+//! The self-check before each cell, of the chain of additions.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use becalm_clock::portable;
 use crate::clock::chain::{self, Check};
 use crate::clock::request::Refused;
 
-/// Rounds of the self-check, how often it is tried, and the rest before it is tried again: other load on the machine, most of
-/// all on the other thread of the same core, may spoil several in a row.
+/// The rounds of the self-check, the number of tries, and the pause between them: other load on the machine,
+/// above all on the other thread of the same core, may spoil several in a row.
 const CHECKS: usize = 101;
 const TRIES: usize = 20;
 const REST: Duration = Duration::from_millis(50);
 
-/// The chain of additions, if it is one.
+/// Check the chain of additions; fail if an addition does not take a cycle.
 pub fn checked() -> Result<Check, Refused> {
     let mut ratio = 0.0;
     for attempt in 0..TRIES {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::clock::caches::{Buffer, Flush};
 use crate::clock::cell::Cell;
 
-/// A cell that is to be measured: places in the lists of flushes and of timers, and what is known of it.
+/// A cell that is to be measured: its places in the lists of flushes and of timers, and what is known of it.
 pub struct Place {
     pub flush: usize,
     pub timer: usize,
@@ -20,7 +20,7 @@ impl Place {
     }
 }
 
-/// The buffer that is written, of one flush at a time: it may be as large as the memory allows.
+/// The buffer that is written, for one flush at a time: it may be as large as the memory allows.
 pub struct Written {
     flush: usize,
     buffer: Buffer,
@@ -41,7 +41,8 @@ impl Written {
     }
 }
 
-/// Where the search for a cell's t_min begins: where it or else its timer's ended at another flush; 0: nothing is known.
+/// Return where the search for a cell's t_min begins: where the cell's own search or that of its timer at
+/// another flush ended; 0: nothing is known.
 pub fn near(places: &[Place], at: usize) -> u64 {
     let found =
         |place: &Place| place.known.as_ref().and_then(|known| known.t_min).map(|found| found.additions);

@@ -1,4 +1,4 @@
-//! Searches that are disturbed, and chains that are none.
+//! Tests with disturbed searches, and with failed checks of the chain.
 
 use std::cell::Cell as Counter;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use crate::clock::timer::measure::Measured;
 use crate::facts::read::Machine;
 use crate::time::ScriptedClock;
 
-/// A timer of one tick an addition whose first search is disturbed: each search takes the cost of an empty region once.
+/// A timer of one tick per addition, of which the first search is disturbed: each search measures the cost of
+/// an empty region once.
 #[derive(Default)]
 struct Disturbed {
     searches: Counter<u32>,
@@ -34,7 +35,7 @@ impl Measure for Disturbed {
     }
 }
 
-/// A clock that moves by a tenth of a millisecond at each look.
+/// Return a clock that advances by a tenth of a millisecond at each reading.
 fn played_time() -> AnyClock {
     AnyClock::Scripted(Arc::new(ScriptedClock::new(0, 100_000, 0)))
 }
@@ -71,7 +72,8 @@ fn a_search_that_was_disturbed_is_made_again_within_its_time() {
         panic!("{told:?}")
     };
     assert!(first.answered() && first.tries > 1, "{first:?}");
-    // And then as often as all are: the least counts, and the disturbed one is in the range alone.
+    // The disturbed cell is then searched as often as all others: the least counts, and the disturbed search
+    // is only in the range.
     let t_min = last.t_min.unwrap();
     assert!(last.tries >= first.tries + SEARCHES - 1 && last.repetitions > 1, "{last:?}");
     assert!(t_min.ns <= t_min.typical_ns && t_min.typical_ns <= t_min.range_ns.1, "{last:?}");

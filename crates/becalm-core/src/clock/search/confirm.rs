@@ -1,22 +1,23 @@
-//! The last step of a search: a large fresh set at the answer, and at longer lengths while it does not hold.
+//! The last step of a search: a large fresh set at the answer, and at longer lengths until it holds.
 //!
-//! A search selects. Of many short sets it takes those that pass, and short sets pass by chance: of a counter with steps,
-//! where its phase stays locked to the work for a while. So the figure that is reported rests on a set that had no part in
-//! the search, as large as the paper's, and keeps a margin of three standard errors from its limit.
+//! A search selects. Of many short sets it takes those that pass, and short sets may pass by chance: of a
+//! counter with steps, where its phase stays locked to the work for a while. So the reported figure is based
+//! on a set that had no part in the search, as large as the paper's, and has a margin of three standard
+//! errors from its limit.
 
 use super::{Criteria, Found, Trial, Unmeasurable};
 use crate::clock::filter::Cleaned;
 use crate::clock::meter::Meter;
 use crate::clock::statistics::{deviation_error, overlap, variation};
 
-/// Standard errors between a figure and its limit.
+/// The standard errors between a figure and its limit.
 const ERRORS: f64 = 3.0;
-/// Sets at a length, at most: what others do on the machine only adds scatter.
+/// The largest number of sets at a length: other programs on the machine only add scatter.
 const ATTEMPTS: usize = 12;
-/// Sets after which the scatter is the timer's own, where they agree within AGREE.
+/// The number of sets after which the scatter is the timer's own, if they agree within AGREE.
 const ENOUGH: usize = 3;
 const AGREE: f64 = 1.1;
-/// Places within a step of the counter, and pairs of lengths, that must all hold.
+/// The places within a step of the counter, and pairs of lengths, that must all hold.
 const PLACES: u64 = 4;
 /// The smallest and the largest stride to a longer length.
 const STRIDES: (f64, f64) = (1.022, 2.0);
@@ -24,7 +25,7 @@ const STRIDES: (f64, f64) = (1.022, 2.0);
 /// The result of the confirming sets for an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evidence {
-    /// Measurements of each set.
+    /// The measurements of each set.
     pub many: usize,
     /// The largest coefficient of variation (t_min), or share of overlap (t_diff), of any of the sets.
     pub value: f64,
@@ -78,7 +79,7 @@ pub fn difference(
     let mut null: f64 = 1.0;
     let mut difference = found.length;
     loop {
-        // The first length twice: no difference at all must not be seen.
+        // The first length is measured twice: no difference must be seen between the two.
         let rising = (0..=PLACES).map(|pair| shortest + pair * difference);
         let lengths: Vec<u64> = std::iter::once(shortest).chain(rising).collect();
         let (bound, value) = trial.least(&lengths, criteria.overlap, |_, sets| {
@@ -102,8 +103,8 @@ pub fn difference(
 }
 
 impl Trial<'_> {
-    /// The least of several looks at lengths that are measured in turns: a bound and the value it is of. Ends with the first
-    /// bound below the limit, or when looks agree that there is none.
+    /// Return the least of several looks at lengths that are measured in turns: a bound and its value. Ends
+    /// with the first bound below the limit, or when looks agree that there is none.
     fn least(
         &mut self,
         lengths: &[u64],
@@ -124,13 +125,13 @@ impl Trial<'_> {
     }
 }
 
-/// A length further up by a factor, within the strides.
+/// Return a length that is longer by a factor, within the strides.
 fn longer(length: u64, factor: f64) -> u64 {
     let factor = if factor.is_finite() { factor.clamp(STRIDES.0, STRIDES.1) } else { STRIDES.1 };
     (length + 1).max((length as f64 * factor).ceil() as u64)
 }
 
-/// An answer with the length that was confirmed.
+/// Return an answer with the length that was confirmed.
 fn raised(found: Found, length: u64, floor: u64, again: usize) -> Found {
     let low = if length > found.length { found.length } else { found.range.0 };
     Found {
@@ -150,18 +151,18 @@ mod tests {
     use crate::samples::samples;
     use std::time::Duration;
 
-    /// Searches of a cell.
+    /// Return the number of searches of a cell.
     fn searches() -> usize {
         samples(2, 9)
     }
 
-    /// The criteria of a quick evaluation.
+    /// Return the criteria of a quick evaluation.
     fn quick() -> Criteria {
         let base = Criteria { longest: 8_192, filter: Filter::None, ..Criteria::default() };
         effort::criteria(base, Depth::Usual, Duration::from_millis(600), Duration::from_micros(1))
     }
 
-    /// The least t_min of all searches of a cell, and the least t_diff.
+    /// Return the least t_min of all searches of a cell, and the least t_diff.
     fn reported(meter: &mut Synthetic, criteria: &Criteria) -> (u64, u64) {
         let search = |_| {
             let found = lengths::grid(meter, criteria).unwrap();
@@ -176,7 +177,7 @@ mod tests {
         *found.iter().min().unwrap()
     }
 
-    /// Whether both figures hold on data that no search has seen.
+    /// Return whether both figures hold on data that no search has seen.
     fn holds(meter: &mut Synthetic, (t_min, t_diff): (u64, u64)) -> bool {
         let sets = meter.sets(&[t_min, t_min + t_diff], LARGE);
         variation(&sets[0].values, meter.cost) < 0.01 && overlap(&sets[0].values, &sets[1].values) <= 0.05
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn figures_of_a_timer_without_a_step_hold_on_fresh_data() {
-        // 28.4 w, and what the margin adds.
+        // The answer is 28.4 w plus the margin.
         many_hold(|seed| Synthetic { noise: 10.0, ..Synthetic::new(seed) }, 278..310);
     }
 

@@ -1,4 +1,4 @@
-//! t_diff: the smallest difference between two lengths that can be seen.
+//! The search for t_diff: the smallest difference between two lengths that can be seen.
 
 use super::grid::{self, Ask, Range};
 use super::{published, Answer, Criteria, Found, Trial, Unmeasurable};
@@ -7,19 +7,19 @@ use crate::clock::statistics::{overlap, quantile, separation, sorted, Separation
 
 /// The steps of the published scan, in additions.
 pub const STEPS: [u64; 3] = [100, 10, 1];
-/// Pairs at a first look, of those that must all pass.
+/// The pairs of a first look, of those that must all pass.
 const FIRST_LOOK: usize = 2;
 
-/// A difference that was found, and the measures of two sets that far apart.
+/// A difference that was found, and the measures of two sets with that difference.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Difference {
     /// Its length.
     pub found: Found,
-    /// The measures by which sets that differ by it can be told apart.
+    /// The measures of how well sets that differ by it can be distinguished.
     pub separation: Option<Separation>,
 }
 
-/// By the published scan, from a shortest length on.
+/// Search by the published scan, from a shortest length on.
 pub fn published(
     meter: &mut dyn Meter,
     criteria: &Criteria,
@@ -35,13 +35,13 @@ pub fn published(
     trial.described(shortest, found)
 }
 
-/// By the grid: the median and the range of several searches, as many as time allows.
+/// Search by the grid: return the median and the range of several searches, as many as time allows.
 pub fn grid(meter: &mut dyn Meter, criteria: &Criteria, shortest: u64) -> Result<Difference, Unmeasurable> {
     let mut trial = Trial::new(meter, criteria);
     let mut found = Vec::new();
     let mut start = trial.width(shortest)?;
     for _ in 0..criteria.repetitions.max(1) {
-        // Above all of t_min no difference is small any more.
+        // A difference above all of t_min is no longer small.
         let range = Range { first: 1, longest: shortest.max(STEPS[0]), start, refine: criteria.refine };
         let bracket = grid::search(range, |difference, ask| {
             let pairs = if matches!(ask, Ask::Confirm) { criteria.pairs } else { FIRST_LOOK };
@@ -58,7 +58,8 @@ pub fn grid(meter: &mut dyn Meter, criteria: &Criteria, shortest: u64) -> Result
 }
 
 impl Trial<'_> {
-    /// Whether all of so many neighbouring lengths, A = shortest + (i − 1)Δ and B = shortest + iΔ, can be told apart.
+    /// Return whether all of `pairs` neighbouring lengths, A = shortest + (i − 1)Δ and B = shortest + iΔ, can
+    /// be distinguished.
     fn apart(&mut self, shortest: u64, difference: u64, pairs: usize) -> Result<Answer, Unmeasurable> {
         for pair in 0..pairs as u64 {
             let shorter = shortest + pair * difference;
@@ -73,7 +74,8 @@ impl Trial<'_> {
         Ok(Answer::Passed)
     }
 
-    /// Where the search begins: what lies between the lowest twentieth of a set and its largest value.
+    /// Return where the search begins: the distance between the lowest twentieth of a set and its largest
+    /// value.
     fn width(&mut self, shortest: u64) -> Result<u64, Unmeasurable> {
         let Some(sets) = self.sets(&[shortest])? else { return Ok(1) };
         let values = sorted(&sets[0].values);
@@ -90,7 +92,7 @@ impl Trial<'_> {
         }
     }
 
-    /// With no more time for it, or under bursts of other load, the length alone.
+    /// Add the measures; without time for that, or under bursts of other load, return only the length.
     fn described(&mut self, shortest: u64, found: Found) -> Result<Difference, Unmeasurable> {
         let sets = match self.sets(&[shortest, shortest + found.length]) {
             Err(Unmeasurable::OutOfTime { .. }) => None,
@@ -120,7 +122,8 @@ mod tests {
 
     #[test]
     fn uniform_noise_over_many_seeds() {
-        // 0.95 w; with 1,000 measurements the share is off by 0.7 % of w (one standard error), and pairs must all pass.
+        // The answer is 0.95 w; with 1,000 measurements the share is off by 0.7 % of w (one standard error),
+        // and pairs must all pass.
         for seed in 0..samples(8, 100) {
             let found = grid(&mut noisy(seed), &quick(), 11_000).unwrap();
             assert!((0.92..1.0).contains(&(found.found.length as f64 / 400.0)), "seed {seed}: {found:?}");
@@ -143,11 +146,12 @@ mod tests {
     fn the_published_scan_finds_it_over_many_pairs() {
         let criteria = Criteria { many: 10_000, pairs: samples(12, 30), ..quick() };
         let found = published(&mut noisy(1), &criteria, 11_000).unwrap();
-        // The worst of the pairs: three standard errors of a share of 5 % of 10,000, which is 0.7 % of w.
+        // The worst of the pairs counts: three standard errors of a share of 5 % of 10,000, which is 0.7 % of
+        // w.
         assert!((0.945..0.975).contains(&(found.found.length as f64 / 400.0)), "{found:?}");
     }
 
-    /// A timer that tells two equal lengths apart.
+    /// A timer that distinguishes two equal lengths.
     struct Liar(bool);
 
     impl Meter for Liar {

@@ -1,13 +1,13 @@
-//! Our search: the smallest length of a geometric grid from which on all longer ones pass, confirmed with fresh sets there
-//! and at its neighbours, then refined between the last failure and the first pass.
+//! The default search: the smallest length of a geometric grid from which on all longer ones pass, confirmed
+//! with fresh sets there and at its neighbours, then refined between the last failure and the first pass.
 
 use super::{Answer, Bracket, Unmeasurable};
 
-/// Grid points to a doubling, coarse and fine.
+/// The grid points per doubling, coarse and fine.
 const COARSE: u32 = 4;
 const FINE: u32 = 32;
 
-/// Lengths from `first` to `last`, `parts` to a doubling, without repetitions.
+/// Return lengths from `first` to `last`, `parts` per doubling, without repetitions.
 pub fn lengths(first: u64, last: u64, parts: u32) -> Vec<u64> {
     let mut lengths = Vec::new();
     for index in 0_u32.. {
@@ -22,7 +22,7 @@ pub fn lengths(first: u64, last: u64, parts: u32) -> Vec<u64> {
     lengths
 }
 
-/// The question to a length.
+/// The kind of look at a length.
 pub(crate) enum Ask {
     /// One look.
     Once,
@@ -32,7 +32,8 @@ pub(crate) enum Ask {
     Closely,
 }
 
-/// Where to look: lengths from `first` to `longest`, beginning near `start`; `refine` what lies between two of the grid.
+/// The lengths to search: from `first` to `longest`, beginning near `start`; `refine`: also between two of
+/// the grid.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Range {
     pub first: u64,
@@ -41,13 +42,14 @@ pub(crate) struct Range {
     pub refine: bool,
 }
 
-/// Places above a length that passed, in grid points, which must pass, too: half a doubling, two, eight.
+/// The places above a length that passed, in grid points, which must pass, too: half a doubling, two, eight.
 const ABOVE: [usize; 3] = [2, 8, 32];
 
-/// The smallest length from which on all longer ones pass; None: the longest one failed.
+/// Return the smallest length from which on all longer ones pass; None: the longest one failed.
 ///
-/// From the start it goes up in growing strides until one passes, down in the same way until one fails, and then step by
-/// step from the last that passed. A confirmed length counts when time ends before it could be refined.
+/// From the start the search goes up in growing strides until a length passes, down in the same way until one
+/// fails, and then step by step from the last that passed. A confirmed length counts if time ends before it
+/// could be refined.
 pub(crate) fn search(
     range: Range,
     mut look: impl FnMut(u64, Ask) -> Result<Answer, Unmeasurable>,
@@ -67,7 +69,8 @@ pub(crate) fn search(
     };
     let Some(mut at) = holds_above(last, lowest(found, &mut once)?, &mut once)? else { return Ok(None) };
     let mut confirmed = |length: u64| Ok(look(length, Ask::Confirm)? == Answer::Passed);
-    // Chance and holes: fresh sets here and above must pass, or it was too low; and below must not, or it was too high.
+    // Chance and holes: fresh sets here and above must pass, or the length was too low; and below they must
+    // not, or it was too high.
     let mut fell = false;
     loop {
         let above = (at + 1).min(last);
@@ -93,7 +96,7 @@ pub(crate) fn search(
     }
 }
 
-/// A place that passes: the start, or further up.
+/// Return a place that passes: the start, or further up.
 fn passing(
     last: usize,
     start: usize,
@@ -110,7 +113,7 @@ fn passing(
         at = (at + stride).min(last);
         stride *= 2;
     }
-    // Nothing may be known of the longest lengths: then the longest of which something is counts.
+    // Nothing may be known of the longest lengths: then the longest with an answer counts.
     for at in (0..=last).rev() {
         match once(at)? {
             Answer::Passed => return Ok(Some(at)),
@@ -121,7 +124,8 @@ fn passing(
     Ok(None)
 }
 
-/// The lowest place, going down from one that passes, before one fails: in growing strides, then step by step.
+/// Return the lowest place, going down from one that passes, before one fails: in growing strides, then step
+/// by step.
 fn lowest(
     from: usize,
     once: &mut dyn FnMut(usize) -> Result<Answer, Unmeasurable>,
@@ -146,7 +150,7 @@ fn lowest(
     Ok(found)
 }
 
-/// The lowest place from there on above which nothing that is looked at fails.
+/// Return the lowest place from there on above which no place that is looked at fails.
 fn holds_above(
     last: usize,
     mut at: usize,
@@ -155,7 +159,7 @@ fn holds_above(
     'again: loop {
         for above in ABOVE.map(|stride| at + stride).into_iter().filter(|above| *above <= last) {
             if once(above)? == Answer::Failed {
-                // Up from there to the next that passes.
+                // The search goes up from there to the next that passes.
                 at = above;
                 while once(at)? != Answer::Passed {
                     at += 1;
@@ -170,7 +174,7 @@ fn holds_above(
     }
 }
 
-/// In small steps from a length that passes down to one that does not.
+/// Go in small steps from a length that passes down to one that does not.
 fn refined(
     coarse: Bracket,
     look: &mut dyn FnMut(u64, Ask) -> Result<Answer, Unmeasurable>,
@@ -200,7 +204,7 @@ mod tests {
         }
     }
 
-    /// Search from several starts, with the question asked of each length.
+    /// Search from several starts; `passes` is asked about each length.
     fn found(
         longest: u64,
         start: u64,
@@ -210,7 +214,7 @@ mod tests {
         Ok(search(range, look)?.map(|bracket| bracket.length))
     }
 
-    /// Places to begin from: the bottom, in a hole or below the answer, near it, the top and beyond.
+    /// The starts: the bottom, in a hole or below the answer, near it, the top and beyond.
     const STARTS: [u64; 6] = [1, 41, 80, 120, 1_000, 9_999];
 
     #[test]
@@ -271,7 +275,7 @@ mod tests {
         };
         let (near, coarse) = looks(107, false);
         assert!(near <= 15 && near < looks(1_000, false).0, "{near}");
-        // Neighbours of the grid, of which the longer passes.
+        // These are neighbours of the grid, of which the longer passes.
         assert_eq!(coarse, Bracket { length: 108, below: 91 });
         let range = Range { first: 1, longest: 1_000, start: 100, refine: true };
         let found = search(range, |length, ask| match ask {

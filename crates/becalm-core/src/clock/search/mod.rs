@@ -1,12 +1,12 @@
-//! The two metrics, and two ways of looking for each.
+//! The two metrics, and two searches for each.
 //!
-//! t_min is the shortest work whose cleaned measurements vary by less than ε (standard deviation over mean). t_diff is the
-//! smallest difference Δ at which two lengths can be told apart: at most a share α of the longer's measurements is not
-//! above the largest of the shorter's.
+//! t_min is the shortest work with cleaned measurements that vary by less than ε (standard deviation over
+//! mean). t_diff is the smallest difference Δ at which two lengths can be distinguished: at most a share α of
+//! the longer's measurements is not above the largest of the shorter's.
 //!
-//! Neither gets better with every step of length: by chance, and because the error of a counter with steps vanishes at each of
-//! its multiples. So there is no bisection. `published` scans upwards as the paper does; `grid` asks for the smallest
-//! length from which on all longer ones pass.
+//! Neither improves with every step of length: by chance, and because the error of a counter with steps
+//! vanishes at each of its multiples. So there is no bisection. `published` scans upwards as the paper does;
+//! `grid` looks for the smallest length from which on all longer ones pass.
 
 pub mod confirm;
 pub mod difference;
@@ -17,42 +17,42 @@ pub mod shortest;
 use super::filter::{Cleaned, Filter};
 use super::meter::{Meter, Set};
 
-/// Measurements of the set that confirms an answer, where time allows (the paper's N).
+/// The measurements of the set that confirms an answer, if time allows (the paper's N).
 pub const LARGE: usize = 10_000;
 
-/// The limits to pass, and how often it is tried.
+/// The limits to pass, and the numbers of tries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criteria {
-    /// Measurements of a set (published: 10,000).
+    /// The measurements of a set (published: 10,000).
     pub many: usize,
-    /// Measurements of the set that confirms an answer.
+    /// The measurements of the set that confirms an answer.
     pub large: usize,
-    /// Largest coefficient of variation (published: 0.01).
+    /// The largest coefficient of variation (published: 0.01).
     pub variation: f64,
-    /// Sets of a length at most (published: 1), and how many that pass are enough: what others do on the machine only adds
-    /// scatter, so that a set that fails says less of the timer than one that passes. Two of 24: a timer whose own scatter is
-    /// a tenth above the limit is taken for good at one length in three by sets of 100, but not there, at its fresh sets and
-    /// at all that are longer as well.
+    /// The largest number of sets of a length (published: 1), and the number that must pass: other programs
+    /// on the machine only add scatter, so that a set that fails shows less about the timer than one that
+    /// passes. Two of 24: a timer with scatter a tenth above the limit passes with sets of 100 at one length
+    /// in three, but not at the fresh sets of that length and at all longer lengths as well.
     pub tries: usize,
     /// See `tries`.
     pub enough: usize,
-    /// Fresh sets that must all pass (published: 30), each with as many tries.
+    /// The fresh sets that must all pass (published: 30), each with as many tries.
     pub fresh: usize,
-    /// Largest share of overlap (published: 0.05).
+    /// The largest share of overlap (published: 0.05).
     pub overlap: f64,
-    /// Pairs of lengths that must all pass (published: 80).
+    /// The pairs of lengths that must all pass (published: 80).
     pub pairs: usize,
-    /// Searches of `grid`, whose median and range are reported.
+    /// The number of searches of `grid`, of which the median and range are reported.
     pub repetitions: usize,
-    /// Places within a step of the counter at which a length is looked at: the error is largest half-way.
+    /// The places within a step of the counter at which a length is measured: the error is largest half-way.
     pub places: u64,
-    /// Whether what lies between two lengths of the grid is looked at.
+    /// Whether lengths between two of the grid are searched.
     pub refine: bool,
-    /// Where the search begins: a length that passed elsewhere, for example; 0: nothing is known.
+    /// The length where the search begins: one that passed elsewhere, for example; 0: nothing is known.
     pub near: u64,
-    /// Lengths above this are given up.
+    /// The longest length that is tried.
     pub longest: u64,
-    /// The way to tell what the operating system added.
+    /// The filter for the operating system's share.
     pub filter: Filter,
 }
 
@@ -77,7 +77,7 @@ impl Default for Criteria {
     }
 }
 
-/// Why there is no result.
+/// The reason why there is no result.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum Unmeasurable {
     /// Nothing passed up to the longest length.
@@ -86,7 +86,7 @@ pub enum Unmeasurable {
         variation * 100.0
     )]
     TooNoisy {
-        /// The smallest coefficient of variation that was seen.
+        /// The smallest coefficient of variation of any set.
         variation: f64,
         /// The longest length.
         longest: u64,
@@ -102,19 +102,19 @@ pub enum Unmeasurable {
         /// The longest length.
         longest: u64,
     },
-    /// More was taken out of a set than may be.
+    /// More was removed from a set than may be.
     #[error("noise: {:.1} % of the measurements would have to be taken out as the operating system's, above 1 %", removed * 100.0)]
     TooMuchRemoved {
         /// The largest share.
         removed: f64,
     },
-    /// Two sets of the same length were told apart, so that no difference means anything.
+    /// Two sets of the same length were distinguished, so no difference means anything.
     #[error("work of equal length was called different")]
     NullPassed,
-    /// The time that was given is used up.
+    /// The time is used up.
     #[error("budget: its time was used up after {sets} sets of measurements")]
     OutOfTime {
-        /// Sets that were measured.
+        /// The sets that were measured.
         sets: usize,
     },
 }
@@ -124,12 +124,12 @@ pub enum Unmeasurable {
 pub(crate) enum Answer {
     Passed,
     Failed,
-    /// The operating system took part too often: this does not judge the timer.
+    /// Too many measurements were disturbed by the operating system: this does not judge the timer.
     Unknown,
 }
 
-/// A length from which on all longer ones pass, and the next shorter one that was looked at, which does not; 0: the
-/// shortest of all passes.
+/// A length from which on all longer ones pass, and the next shorter one that was measured, which does not;
+/// 0: the shortest of all passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Bracket {
     pub length: u64,
@@ -141,9 +141,10 @@ pub(crate) struct Bracket {
 pub struct Found {
     /// The median.
     pub length: u64,
-    /// Sets that were measured again, since too much of them would have had to be taken out.
+    /// The sets that were measured again, since too much of them would have had to be removed.
     pub again: usize,
-    /// The smallest and the largest; of one that could not be refined, the length below it that failed, and itself.
+    /// The smallest and the largest; for one that could not be refined, the length below it that failed, and
+    /// itself.
     pub range: (u64, u64),
 }
 
@@ -154,7 +155,7 @@ impl Found {
         Some(Found { again, length: lengths[(lengths.len() - 1) / 2], range: (first, last) })
     }
 
-    /// Put searches together that each ended with a bracket.
+    /// Combine searches that each ended with a bracket.
     fn of_brackets(found: &[Bracket], again: usize) -> Option<Found> {
         let one = Found::of(found.iter().map(|bracket| bracket.length).collect(), again)?;
         let below = found.iter().map(|bracket| bracket.below).min()?;
@@ -162,20 +163,21 @@ impl Found {
     }
 }
 
-/// A meter with its criteria: what both searches ask, and the largest share that had to be taken out of any set.
+/// A meter with its criteria, which both searches use, and the largest share that had to be removed from any
+/// set.
 pub(crate) struct Trial<'a> {
     pub meter: &'a mut dyn Meter,
     pub criteria: &'a Criteria,
     pub removed: f64,
-    /// Sets that were measured again, since too much of them would have had to be taken out.
+    /// The sets that were measured again, since too much of them would have had to be removed.
     pub again: usize,
-    /// Sets that were measured.
+    /// The sets that were measured.
     pub measured: usize,
-    /// The smallest coefficient of variation that was seen; and whether any set said something.
+    /// The smallest coefficient of variation of any set; infinite if no set was usable.
     pub steadiest: f64,
 }
 
-/// The number of times in a row that a set is measured again: other load comes in bursts that are longer than a set.
+/// The number of times in a row that a set is measured again: bursts of other load are longer than a set.
 pub(super) const AGAIN: usize = 12;
 
 impl<'a> Trial<'a> {
@@ -183,8 +185,8 @@ impl<'a> Trial<'a> {
         Trial { meter, criteria, removed: 0.0, again: 0, measured: 0, steadiest: f64::INFINITY }
     }
 
-    /// Cleaned sets of lengths that are measured in turns; None where too much of one had to be taken out. Such a set says
-    /// nothing of the timer and is measured again, some times in a row.
+    /// Measure lengths in turns and return their cleaned sets; None if too much of one had to be removed.
+    /// Such a set shows nothing about the timer and is measured again, several times in a row.
     pub fn sets(&mut self, lengths: &[u64]) -> Result<Option<Vec<Cleaned>>, Unmeasurable> {
         for turn in 0..=AGAIN {
             self.again += usize::from(turn > 0);
@@ -195,7 +197,8 @@ impl<'a> Trial<'a> {
         Ok(None)
     }
 
-    /// Whether sets of lengths that are measured in turns pass: as many as must, of those that may be tried.
+    /// Return whether sets of lengths that are measured in turns pass: as many as must, of those that may be
+    /// tried.
     pub fn passes(
         &mut self,
         lengths: &[u64],
@@ -239,13 +242,13 @@ impl<'a> Trial<'a> {
         Ok(None)
     }
 
-    /// The shortest length that is reported: fifty steps of the counter. A shorter one varies less only where the phase of
-    /// the counter is locked to the work, as the next work will not be.
+    /// Return the shortest length that is reported: fifty steps of the counter. A shorter one varies less
+    /// only if the phase of the counter is locked to the work, which cannot be expected of other work.
     pub fn floor(&self) -> u64 {
         self.meter.quantum().map_or(0, |step| (step.length / (2.0 * self.criteria.variation)).ceil() as u64)
     }
 
-    /// The reason why nothing was found: too much taken out where that kept lengths from being judged, else noise.
+    /// Return why nothing was found: too much was removed to judge lengths, or else noise.
     pub fn reason(&self) -> Unmeasurable {
         let longest = self.criteria.longest;
         let shortest = self.floor();

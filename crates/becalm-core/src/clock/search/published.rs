@@ -1,13 +1,14 @@
-//! The published search: upwards from nothing in large steps, from the last failure on in smaller ones.
+//! The published search: upwards from zero in large steps, from the last failure on in smaller ones.
 //!
 //! The paper calls it a bisection; it is a scan. Its pseudo-code returns the last length that failed; this returns the
 //! one that was confirmed.
 
 use super::Unmeasurable;
 
-/// Scan upwards: the first length that passes, refined by each smaller step.
+/// Scan upwards: return the first length that passes, refined by each smaller step.
 ///
-/// `passes` says whether a length passes, confirmation included. `longest`: nothing above is tried.
+/// `passes` returns whether a length passes, confirmation included. `longest` is the longest length that is
+/// tried.
 pub(crate) fn scan(
     steps: &[u64],
     longest: u64,
@@ -20,7 +21,7 @@ pub(crate) fn scan(
         loop {
             length += step;
             if length > longest {
-                // A smaller step cannot find what is further up; one before may have confirmed something.
+                // A smaller step cannot find a longer length; an earlier one may have confirmed something.
                 break;
             }
             if passes(length)? {
@@ -60,7 +61,7 @@ mod tests {
 
     #[test]
     fn it_can_stop_in_a_hole() {
-        // Passing at 40 and 41 only, and from 90 on: the scan ends in the hole. That is why the grid is the default.
+        // Only 40 and 41 pass, and all from 90 on: the scan ends in the hole. So the grid is the default.
         let passes = |length| Ok((40..42).contains(&length) || length >= 90);
         assert_eq!(scan(&[10, 1], 1_000, passes), Ok(Some(40)));
     }

@@ -1,4 +1,4 @@
-//! t_min: the shortest work that can be measured.
+//! The search for t_min: the shortest work that can be measured.
 
 use super::grid::{self, Ask, Range};
 use super::{published, Answer, Criteria, Found, Trial, Unmeasurable};
@@ -7,9 +7,9 @@ use crate::clock::statistics::{deviation, variation};
 
 /// The steps of the published scan, in additions.
 pub const STEPS: [u64; 5] = [10_000, 1_000, 100, 10, 1];
-/// Where the grid begins.
+/// The length where the grid begins.
 const FIRST: u64 = 8;
-/// By the published scan.
+/// Search by the published scan.
 pub fn published(meter: &mut dyn Meter, criteria: &Criteria) -> Result<Found, Unmeasurable> {
     let mut trial = Trial::new(meter, criteria);
     let floor = trial.floor();
@@ -19,7 +19,7 @@ pub fn published(meter: &mut dyn Meter, criteria: &Criteria) -> Result<Found, Un
     found.and_then(|length| Found::of(vec![length], trial.again)).ok_or_else(|| trial.reason())
 }
 
-/// By the grid: the median and the range of several searches, as many as time allows.
+/// Search by the grid: return the median and the range of several searches, as many as time allows.
 pub fn grid(meter: &mut dyn Meter, criteria: &Criteria) -> Result<Found, Unmeasurable> {
     let mut trial = Trial::new(meter, criteria);
     let mut found = Vec::new();
@@ -45,12 +45,12 @@ pub fn grid(meter: &mut dyn Meter, criteria: &Criteria) -> Result<Found, Unmeasu
     Found::of_brackets(&found, trial.again).ok_or_else(|| trial.reason())
 }
 
-/// Where a search begins of which nothing is known.
+/// The length where a search begins if nothing is known.
 const USUAL: u64 = 1_024;
 
 impl Trial<'_> {
-    /// Where the search begins: the standard deviation hardly depends on the length, so a set of any length says at which
-    /// it would be 1 %; and a step alone is short enough from fifty of them on.
+    /// Return where the search begins: the standard deviation hardly depends on the length, so a set of any
+    /// length shows at which length it would be 1 %; and a step alone is short enough from fifty of them on.
     fn start(&mut self) -> Result<u64, Unmeasurable> {
         let limit = self.criteria.variation;
         let steps = self.meter.quantum().map_or(0.0, |step| step.length / (2.0 * limit));
@@ -60,12 +60,12 @@ impl Trial<'_> {
         Ok(if length.is_finite() { length.max(steps) as u64 } else { near })
     }
 
-    /// Whether a length varies little enough, so many times in a row.
+    /// Return whether a length varies little enough, `sets` times in a row.
     fn holds(&mut self, length: u64, sets: usize) -> Result<Answer, Unmeasurable> {
         for _ in 0..sets {
             let answer = self.passes(&[length], |trial, sets| {
                 let variation = variation(&sets[0].values, trial.meter.cost());
-                // Not a number, of too few values, is not below either.
+                // A value that is not a number, of too few values, is not below either.
                 trial.steadiest = trial.steadiest.min(variation);
                 variation < trial.criteria.variation
             })?;
@@ -76,8 +76,8 @@ impl Trial<'_> {
         Ok(Answer::Passed)
     }
 
-    /// The same at so many places within one step of the counter, from the length on: at a multiple of the step the
-    /// error vanishes, which says nothing of the lengths around it.
+    /// Return whether that holds at `places` within one step of the counter, from the length on: at a
+    /// multiple of the step the error vanishes, which shows nothing about the lengths around it.
     fn holds_around(&mut self, length: u64, places: u64, sets: usize) -> Result<Answer, Unmeasurable> {
         for offset in self.offsets(length, places) {
             match self.holds(length + offset, sets)? {
@@ -88,16 +88,17 @@ impl Trial<'_> {
         Ok(Answer::Passed)
     }
 
-    /// Return so many places within one step of the counter, from a length on.
+    /// Return a number of places within one step of the counter, from a length on.
     pub(super) fn offsets(&self, length: u64, places: u64) -> Vec<u64> {
         let step = self.meter.quantum().map_or(0.0, |quantum| quantum.length);
-        // Four times as far up as where the step alone is short enough, it adds a thirtieth to the deviation at most.
+        // Far above the length where the step alone is short enough, four times that, the step adds a
+        // thirtieth to the deviation at most.
         let far = length > 4 * self.floor();
         let places = if far { 1 } else { places.min(step as u64).max(1) };
         let mut offsets: Vec<u64> =
             (0..places).map(|place| (place as f64 * step / places as f64).round() as u64).collect();
         offsets.dedup();
-        // Half-way first: it fails where any of them does, mostly.
+        // Half-way comes first: it mostly fails if any place does.
         let half = offsets.len() / 2;
         offsets.rotate_left(half);
         offsets
@@ -126,14 +127,15 @@ mod tests {
         Synthetic { noise, ..Synthetic::new(seed) }
     }
 
-    /// The same within a share.
+    /// Return whether a number is near the expected one, within a share of it.
     fn near(found: u64, expected: f64, share: f64) -> bool {
         (found as f64 / expected - 1.0).abs() <= share
     }
 
     #[test]
     fn uniform_noise_over_many_seeds() {
-        // 28.4 w. A set's standard deviation is off by 1 % (one standard error), and fresh ones must all pass.
+        // The answer is 28.4 w. A set's standard deviation is off by 1 % (one standard error), and fresh ones
+        // must all pass.
         for seed in 0..samples(8, 100) {
             let found = grid(&mut noisy(seed, 40.0), &quick()).unwrap();
             assert!(near(found.length, 28.37 * 40.0, 0.06), "seed {seed}: {found:?}");
@@ -145,7 +147,8 @@ mod tests {
         let burst = |seed| Synthetic { bursts: (0.5, 8.0), ..noisy(seed, 10.0) };
         let tried = Criteria { many: 200, fresh: 2, tries: 24, enough: 2, ..quick() };
         for seed in 0..samples(8, 100) {
-            // 28.4 w; of two sets of 200 the luckier is off by 5 % (one standard error), and every longer one must pass.
+            // The answer is 28.4 w; of two sets of 200 the luckier is off by 5 % (one standard error), and
+            // every longer one must pass.
             let found = grid(&mut burst(seed), &tried).unwrap();
             assert!((0.8..1.1).contains(&(found.length as f64 / 283.7)), "seed {seed}: {found:?}");
         }
@@ -191,7 +194,7 @@ mod tests {
             matches!(found, Err(Unmeasurable::TooNoisy { longest: 8_192, variation }) if variation > 0.1),
             "{found:?}"
         );
-        // 3 % of interruptions: the filter would have to take out more than it may.
+        // With 3 % of interruptions the filter would have to remove more than it may.
         let mut meter = Synthetic { noise: 40.0, interruptions: (0.03, 1e6), ..Synthetic::new(1) };
         let found =
             grid(&mut meter, &Criteria { filter: Filter::Robust, many: samples(500, 2_000), ..quick() });
@@ -212,11 +215,13 @@ mod tests {
 
     #[test]
     fn the_forest_is_stopped_where_it_takes_good_measurements() {
-        // Uniform noise has no odd ones; the published threshold takes its edges, and says how much that would be.
+        // Uniform noise has no outliers; the published threshold removes its edges, and reports how much that
+        // would be.
         let set = noisy(5, 4.0).sets(&[512], 1_000).remove(0);
         let cleaned = Filter::Forest { seed: 7 }.clean(&set, 1.0);
         assert!(!cleaned.measurable() && cleaned.removed < 0.2, "{}", cleaned.removed);
-        // A whole search takes a hundred forests, each of them a tenth of a second without optimisation.
+        // A whole search needs a hundred forests, each of which takes a tenth of a second without
+        // optimisation.
         if samples(false, true) {
             let criteria =
                 Criteria { filter: Filter::Forest { seed: 7 }, longest: 512, many: 1_000, ..quick() };

@@ -1,6 +1,7 @@
-//! PAPI's timers, for comparison: loaded at run time by who can (a statically linked program cannot), where it is installed.
+//! The timers of PAPI, for comparison: loaded at run time by a program that can do so (a statically linked
+//! one cannot), if PAPI is installed.
 //!
-//! These are: PAPI_get_real_nsec is a system call for CLOCK_REALTIME past the vDSO, PAPI_get_real_cyc a bare rdtsc,
+//! PAPI_get_real_nsec is a system call for CLOCK_REALTIME past the vDSO, PAPI_get_real_cyc a bare rdtsc,
 //! PAPI_read a counter of events.
 
 use becalm_clock::Stamp;
@@ -8,9 +9,9 @@ use becalm_clock::Stamp;
 use super::row::{row, Row};
 use super::{Timer, Unit};
 
-/// `long long PAPI_get_real_nsec(void)` and the like.
+/// A function such as `long long PAPI_get_real_nsec(void)`.
 pub type Read = unsafe extern "C" fn() -> i64;
-/// `int PAPI_read(int, long long *)`.
+/// The function `int PAPI_read(int, long long *)`.
 pub type ReadEvents = unsafe extern "C" fn(i32, *mut i64) -> i32;
 
 /// A function of a shared object that the request names.
@@ -18,7 +19,7 @@ pub type ReadEvents = unsafe extern "C" fn(i32, *mut i64) -> i32;
 pub struct Own {
     /// The name in the request.
     pub name: String,
-    /// Returns a count that rises.
+    /// The function that returns a rising count.
     pub read: Read,
     /// Counts per second.
     pub hz: u64,
@@ -31,8 +32,8 @@ pub struct Loaded {
     pub real_nsec: Result<Read, String>,
     /// PAPI_get_real_cyc.
     pub real_cyc: Result<Read, String>,
-    /// PAPI_read of a started set of events that holds PAPI_TOT_CYC. Whether there is one is decided by adding the
-    /// event: without counters PAPI calls its component enabled.
+    /// PAPI_read of a started set of events that contains PAPI_TOT_CYC. Adding the event decides whether
+    /// there is one: even without counters PAPI reports its component as enabled.
     pub read: Result<(ReadEvents, i32), String>,
     /// Timers of the user's own.
     pub own: Vec<Own>,
@@ -45,7 +46,7 @@ impl Default for Loaded {
 }
 
 impl Loaded {
-    /// Nothing, for this reason.
+    /// Return no timers, for this reason.
     pub fn none(reason: &str) -> Loaded {
         let reason = reason.to_owned();
         Loaded {
@@ -59,7 +60,7 @@ impl Loaded {
     pub(super) fn rows(&self) -> Vec<Row> {
         let plain = |read: &Result<Read, String>| read.clone().map(Plain);
         let own = self.own.iter().map(|own| {
-            // A handful of names for as long as the program runs.
+            // These are a few names for as long as the program runs.
             let name = Box::leak(own.name.clone().into_boxed_str());
             row(name, Unit::Own { hz: own.hz }, "a function of your own", Ok::<_, String>(Plain(own.read)))
         });

@@ -1,4 +1,4 @@
-//! The measuring loop, compiled once for each timer so that its reads stand inline around the work.
+//! The measuring loop, compiled once for each timer so that its reads are inline around the work.
 
 use super::Timer;
 use crate::clock::caches::Buffer;
@@ -7,7 +7,7 @@ use crate::clock::chain;
 /// The times of work of several lengths by a timer, in its own unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Measured {
-    /// For each length, in the order of measurement.
+    /// The values for each length, in the order of measurement.
     pub values: Vec<Vec<i64>>,
     /// For each length, the measurements during which this thread was switched out or changed its processor.
     pub disturbed: Vec<Vec<usize>>,
@@ -15,10 +15,10 @@ pub struct Measured {
 
 /// A timer as the evaluation uses it.
 pub trait Measure {
-    /// Time an empty region so often.
+    /// Time an empty region `many` times.
     fn empty(&self, many: usize, buffer: &mut Buffer) -> Vec<i64>;
-    /// Time work of these lengths, in an order of indices. Longer than the shortest of its length by `slow` ticks is
-    /// looked into: was it a context switch?
+    /// Time work of these lengths, in an order of indices. A measurement that is longer than the shortest of
+    /// its length by `slow` ticks is checked for a context switch.
     fn work(&self, lengths: &[u64], order: &[usize], buffer: &mut Buffer, slow: i64) -> Measured;
 }
 
@@ -44,8 +44,8 @@ impl<T: Timer> Measure for T {
         let mut switches = context_switches();
         for index in order {
             let length = lengths[*index];
-            // Rehearsed, so that the branches of this length are predicted as they are in a loop of one length: lengths
-            // come in random order.
+            // The work is rehearsed, so that the branches of this length are predicted as they are in a loop
+            // of one length: lengths come in random order.
             chain::additions(length);
             if !buffer.is_empty() {
                 buffer.away(&[<T as Measure>::work as *const () as usize]);
@@ -70,7 +70,7 @@ impl<T: Timer> Measure for T {
     }
 }
 
-/// Context switches of this thread so far.
+/// Return the context switches of this thread so far.
 pub fn context_switches() -> i64 {
     // SAFETY: the call fills the structure that it is given; all zeros are a value of it.
     let usage = unsafe {

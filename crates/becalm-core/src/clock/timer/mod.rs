@@ -1,4 +1,5 @@
-//! The timers that are evaluated, one row each in `table` (`row`: what a row is); `loaded` are those of a library, `measure` the loop around them.
+//! The timers that are evaluated, one row each in `table` (`row`: the form of a row); `loaded` are those of a
+//! library, `measure` the loop around them.
 
 pub mod loaded;
 pub mod measure;
@@ -9,9 +10,9 @@ use becalm_clock::Stamp;
 
 /// A timer: a read before the work and one after it.
 pub trait Timer {
-    /// The clock before the work.
+    /// Read the clock before the work.
     fn begin(&self) -> Stamp;
-    /// The clock after it.
+    /// Read the clock after it.
     fn end(&self) -> Stamp;
 }
 

@@ -3,7 +3,7 @@
 use super::measure::Measure;
 use super::{Description, Timer, Unit};
 
-/// The timer, or why it cannot be used here.
+/// The timer, or the reason why it cannot be used here.
 pub struct Row {
     /// The timer's description.
     pub description: Description,
@@ -11,7 +11,7 @@ pub struct Row {
     pub timer: Result<Box<dyn Measure>, String>,
 }
 
-/// A row of a timer that may be there.
+/// Return the row of a timer that may be usable.
 pub fn row<T: Timer + 'static, E: std::fmt::Display>(
     name: &'static str,
     unit: Unit,
