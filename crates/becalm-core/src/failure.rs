@@ -1,4 +1,4 @@
-//! Why a request is refused: the errors of this crate as kinds of docs/reference/protocol.md.
+//! The reason why a request is refused: the errors of this crate as kinds of docs/reference/protocol.md.
 
 pub use becalm_settings::failure::Failure;
 

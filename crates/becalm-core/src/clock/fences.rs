@@ -148,6 +148,7 @@ mod tests {
     fn no_counter_is_read_but_those_that_are_given() {
         // A processor without rdtscp ends a process that uses it; here, a process that may not read the
         // counter stands for that.
+        // SAFETY: between fork and _exit the child calculates, allocates and leaves.
         let child = unsafe { libc::fork() };
         if child == 0 {
             unsafe { libc::prctl(libc::PR_SET_TSC, libc::PR_TSC_SIGSEGV, 0, 0, 0) };

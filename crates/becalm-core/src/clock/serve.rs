@@ -24,6 +24,7 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Request, S
 pub fn run(request: &Request, loaded: &Loaded) -> ExitCode {
     // Work that nobody waits for any more must not go on. The reader alone may be gone: then a write fails,
     // which is no reason for a signal. (Rust ignores SIGPIPE.)
+    // SAFETY: no pointers.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
     let mut out = io::stdout().lock();
     match evaluate(request, loaded, &mut |event: &Event| tell(&mut out, &json!(event))) {

@@ -1,4 +1,5 @@
-//! The properties of this machine's clock that can be believed, before anything is timed. Unknown ones are left out.
+//! The properties of this machine's clock that can be trusted, before anything is timed. Unknown ones are
+//! left out.
 
 use std::path::Path;
 
@@ -15,11 +16,11 @@ use crate::facts::read::Machine;
 /// The statement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Trust {
-    /// The counter that is read, and how.
+    /// The counter that is read, and the way to read it.
     pub source: &'static str,
-    /// Why it is not the processor's own.
+    /// The reason why it is not the processor's own.
     pub fallback: Option<String>,
-    /// Ticks a second, and their error in parts in a million.
+    /// The ticks per second, and their error in parts per million.
     pub hz: f64,
     /// See `hz`.
     pub ppm: f64,
@@ -33,28 +34,28 @@ pub struct Trust {
     pub smallest_cost_ns: f64,
     /// See `smallest_cost_ns`.
     pub median_cost_ns: f64,
-    /// A hypervisor emulates each read.
+    /// Whether a hypervisor emulates each read.
     pub trapped: bool,
-    /// The counter runs at one rate.
+    /// Whether the counter runs at one rate.
     pub invariant: Option<bool>,
-    /// Under a hypervisor.
+    /// Whether the machine runs under a hypervisor.
     pub hypervisor: Option<bool>,
-    /// The kernel's own clock source: it leaves a counter that it has found to be wrong.
+    /// The kernel's own clock source: the kernel stops using a counter that it has found to be wrong.
     pub clocksource: Option<String>,
-    /// Additions and multiplications, by which the core's clock is known.
+    /// The times of additions and multiplications, which show the core's clock.
     pub check: Check,
-    /// The core's clock in this run in GHz, and over the counter's.
+    /// The core's clock in this run in GHz, and relative to the counter's.
     pub core_ghz: f64,
     /// See `core_ghz`.
     pub core_over_counter: f64,
     /// The effect of fences.
     pub fences: Fences,
-    /// The ticks by which the counter of another processor was behind that of this one; None: not tried, or the machine
-    /// was too busy to tell.
+    /// The ticks by which the counter of another processor was behind that of this one; None: not tried, or
+    /// the machine was too busy.
     pub behind_ticks: Option<u64>,
-    /// The machine's cores are of several kinds.
+    /// Whether the machine's cores are of several kinds.
     pub unlike_cores: bool,
-    /// Why the core's cycles cannot be counted; None: they can.
+    /// The reason why the core's cycles cannot be counted; None: they can.
     pub no_cycles: Option<String>,
     /// The processor that measures, and whether the thread stays there.
     pub cpu: u32,
@@ -65,7 +66,8 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Ask the processor, the kernel and a few probes. `allowed`: the processors whose counters are looked at.
+    /// Ask the processor, the kernel and a few probes. `allowed` has the processors with counters that are
+    /// compared.
     pub fn collect(clock: &Clock, check: Check, cpu: u32, pinned: bool, allowed: &[u32]) -> Trust {
         let machine = Machine::new(Path::new("/"));
         let info = clock.info();
@@ -101,7 +103,7 @@ impl Trust {
         }
     }
 
-    /// The reasons against believing the results; each entry a kind that is put into words elsewhere.
+    /// Return the reasons for doubting the results; each entry is a kind that is described elsewhere.
     pub fn doubts(&self) -> Vec<&'static str> {
         let native = self.fallback.is_none();
         let tsc = cfg!(target_arch = "x86_64") && native;
@@ -113,7 +115,7 @@ impl Trust {
                 "not_invariant",
             ),
             (
-                // kvm-clock and Hyper-V's page read the same counter.
+                // The clock sources kvm-clock and Hyper-V's page read the same counter.
                 tsc && self
                     .clocksource
                     .as_deref()
@@ -123,7 +125,7 @@ impl Trust {
             (native && self.fences.hold() == Some(false), "fences_do_not_hold"),
             (native && !self.fences.wait(), "reads_do_not_wait"),
             (
-                // A step is no distance: two reads of one counter may differ by it.
+                // Up to one step counts as none: two reads of one counter may differ by it.
                 self.behind_ticks.is_some_and(|ticks| ticks as f64 > self.quantum_ticks.unwrap_or(1.0)),
                 "out_of_step",
             ),
@@ -137,8 +139,8 @@ impl Trust {
     }
 }
 
-/// Whether the kernel tells of cores of several kinds: their own lists of counters on x86-64 (cpu_core, cpu_atom), and
-/// capacities that differ on Armv8 (sysfs-devices-system-cpu).
+/// Return whether the kernel lists cores of several kinds: their own lists of counters on x86-64 (cpu_core,
+/// cpu_atom), and capacities that differ on Armv8 (sysfs-devices-system-cpu).
 fn unlike(machine: &Machine) -> bool {
     let capacities: Vec<String> = machine
         .numbered("sys/devices/system/cpu", "cpu")

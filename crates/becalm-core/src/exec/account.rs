@@ -89,6 +89,7 @@ pub fn reap(pid: libc::pid_t) -> io::Result<(Status, Usage)> {
     loop {
         // This includes a child that has not become its program: it is a clone child like the spawner, whose
         // end sends no signal.
+        // SAFETY: as above.
         if unsafe { libc::wait4(pid, &mut status, libc::__WALL, &mut usage) } == pid {
             return Ok((decode(status), convert(&usage)));
         }

@@ -81,5 +81,6 @@ pub fn stay_on(cpu: libc::c_int) -> bool {
 /// Move the calling process to the cgroup of a task file; false: errno has the reason of the failure.
 pub fn join(tasks: RawFd) -> bool {
     // "0" stands for the process that writes it (cgroup-v2.rst; cpuset.c of v1).
+    // SAFETY: the text lives through the call.
     unsafe { libc::write(tasks, c"0".as_ptr().cast(), 1) == 1 }
 }

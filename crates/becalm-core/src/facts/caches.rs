@@ -1,4 +1,4 @@
-//! The caches: level, type, size, and which CPUs share each.
+//! The caches: level, type, size, and the CPUs that share each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use super::read::{Machine, Subject};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// One entry for each level and type, with the lists of CPUs of all its instances.
+/// Collect one entry for each level and type, with the lists of CPUs of all its instances.
 pub fn collect(machine: &Machine) -> Value {
     let mut caches = Subject::default();
     let kinds = kinds(machine);
@@ -20,7 +20,7 @@ pub fn collect(machine: &Machine) -> Value {
 }
 
 fn kinds(machine: &Machine) -> Vec<Value> {
-    // (index, CPUs) that were read already: the CPUs that share a cache all describe it.
+    // The pairs of index and CPUs that were read already: all CPUs that share a cache describe it.
     let mut seen = BTreeSet::new();
     let mut kinds: BTreeMap<(u32, String, Option<u64>), Vec<String>> = BTreeMap::new();
     for cpu in machine.numbered(CPUS, "cpu").unwrap_or_default() {
@@ -41,7 +41,7 @@ fn kinds(machine: &Machine) -> Vec<Value> {
     kinds.into_iter().map(entry).collect()
 }
 
-/// "32K" or "2M" in bytes.
+/// Return "32K" or "2M" in bytes.
 pub(crate) fn bytes(text: &str) -> Option<u64> {
     let (number, unit) = text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
     let factor = match unit {

@@ -1,4 +1,4 @@
-//! Control groups: which version, which controllers, our own group, what it limits and whether we may divide it.
+//! Control groups: their version, the controllers, our own group, its limits and whether we may divide it.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ struct Mount {
     controllers: Vec<String>,
 }
 
-/// Layout, controllers and the group this process is in.
+/// Collect layout, controllers and the group of this process.
 pub fn collect(machine: &Machine) -> Value {
     let mut cgroups = Subject::default();
     let mounts = mounts(machine);
@@ -42,16 +42,18 @@ pub fn collect(machine: &Machine) -> Value {
     cgroups.finish()
 }
 
-/// The CPU time a group may use in each period, as version 2 spells it: "50000 100000" (us), or "max 100000".
+/// The CPU time that a group may use in each period, as version 2 spells it: "50000 100000" (us), or "max
+/// 100000".
 #[derive(Clone)]
 struct Quota {
     words: String,
     file: String,
-    /// CPUs that it is worth; infinite without a limit.
+    /// The number of CPUs that it amounts to; infinite without a limit.
     cpus: f64,
 }
 
-/// The tightest quota of our groups and of those above them, in both versions: each holds for all below it.
+/// Return the tightest quota of our groups and of those above them, in both versions: each limits all groups
+/// below it.
 fn quota(machine: &Machine, own: Known<String>) -> Known<Quota> {
     let mut quotas = Vec::new();
     for group in groups(machine) {
@@ -62,7 +64,7 @@ fn quota(machine: &Machine, own: Known<String>) -> Known<Quota> {
             quotas.extend(above.filter_map(read));
         }
     }
-    // The first of equal ones: the nearest, of version 2 where it has none either.
+    // Of equal quotas the first counts: the nearest, in version 2 if it has none either.
     match quotas.into_iter().reduce(|best, next| if next.cpus < best.cpus { next } else { best }) {
         Some(quota) => Ok(quota),
         None => {
@@ -83,7 +85,7 @@ fn of_v2(machine: &Machine, group: &Path) -> Option<Quota> {
     Some(Quota { words, file, cpus })
 }
 
-/// Documentation/scheduler/sched-bwc.rst; -1 is no limit.
+/// Read a quota of version 1 (Documentation/scheduler/sched-bwc.rst); -1 is no limit.
 fn of_v1(machine: &Machine, group: &Path) -> Option<Quota> {
     let file = format!("{}/cpu.cfs_quota_us", group.display());
     let quota: i64 = machine.number(&file).ok()?;
@@ -93,7 +95,7 @@ fn of_v1(machine: &Machine, group: &Path) -> Option<Quota> {
     Some(Quota { words, file, cpus: if limited { quota as f64 / period as f64 } else { f64::INFINITY } })
 }
 
-/// The CPUs of our cpuset, in either version.
+/// Return the CPUs of our cpuset, in either version.
 fn cpus(machine: &Machine, own: Known<String>) -> Known<String> {
     let second = own.and_then(|path| machine.line(&path));
     let first = || {
@@ -106,7 +108,7 @@ fn cpus(machine: &Machine, own: Known<String>) -> Known<String> {
     second.or_else(|reason| first().ok_or(reason))
 }
 
-/// Our groups in all hierarchies that are mounted; none where that is not known.
+/// Return our groups in all mounted hierarchies; none if that is not known.
 fn groups(machine: &Machine) -> Vec<Group> {
     let mut membership = Membership::new(&Place::new(&machine.path("")));
     match membership.refresh(&mut Buffer::default()) {
@@ -115,7 +117,7 @@ fn groups(machine: &Machine) -> Vec<Group> {
     }
 }
 
-/// Where version 1 of a controller is mounted, without the leading slash.
+/// Return the mount point of a controller of version 1, without the leading slash.
 pub fn legacy_mount(machine: &Machine, controller: &str) -> Option<String> {
     let mounts = mounts(machine).ok()?;
     mounts.into_iter().find(|m| m.controllers.iter().any(|name| name == controller)).map(|m| m.path)
@@ -165,7 +167,7 @@ fn unified(mounts: &Known<Vec<Mount>>) -> Known<String> {
     found.ok_or_else(|| "version 2 of control groups is not mounted".to_owned())
 }
 
-/// The directory of our group in the version 2 hierarchy.
+/// Return the directory of our group in the version 2 hierarchy.
 fn own(machine: &Machine, unified: &Known<String>) -> Known<String> {
     let mount = unified.as_ref().map_err(Clone::clone)?;
     let text = machine.text("proc/self/cgroup")?;

@@ -1,4 +1,4 @@
-//! The clocks that time runs: clocksource, what the time stamp counter promises, resolution.
+//! The clocks that time runs: the clock source, the properties of the time stamp counter, the resolution.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use super::system;
 
 const CLOCKSOURCE: &str = "sys/devices/system/clocksource/clocksource0";
 
-/// Flags of /proc/cpuinfo about the time stamp counter (Linux, arch/x86/include/asm/cpufeatures.h).
+/// The flags of /proc/cpuinfo about the time stamp counter (Linux, arch/x86/include/asm/cpufeatures.h).
 const TSC_FLAGS: &[&str] = &["constant_tsc", "nonstop_tsc", "tsc_known_freq", "tsc_reliable"];
 
-/// Clocksource and counter; the resolution only of the running machine.
+/// Collect clock source and counter; the resolution only of the running machine.
 pub fn collect(machine: &Machine) -> Value {
     let mut clocks = Subject::default();
     clocks.put("current", current(machine));

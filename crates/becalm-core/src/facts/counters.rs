@@ -1,11 +1,11 @@
-//! Hardware performance counters: permitted, and really there?
+//! Hardware performance counters: whether they are permitted and exist.
 
 use serde_json::{Map, Value};
 
 use super::read::{Machine, Subject};
 use crate::source::perf_events;
 
-/// The kernel's limits, and each event opened for a moment.
+/// Collect the kernel's limits, and the result of opening each event for a moment.
 pub fn collect(machine: &Machine) -> Value {
     let mut counters = Subject::default();
     counters.put("perf_event_paranoid", machine.number::<i32>("proc/sys/kernel/perf_event_paranoid"));
@@ -18,7 +18,7 @@ pub fn collect(machine: &Machine) -> Value {
     counters.finish()
 }
 
-/// Event to true (usable) or the reason why it is not, as text.
+/// Map each event to true (usable) or the reason why it is not.
 fn hardware(machine: &Machine) -> Result<Value, String> {
     if !machine.live {
         return Err("recorded files do not tell it".to_owned());

@@ -9,7 +9,7 @@ use super::read::{cpu_count, field, Known, Machine, Subject};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// Model, lists of CPUs as the kernel writes them, and how they are laid out.
+/// Collect the model, the kernel's lists of CPUs, and their topology.
 pub fn collect(machine: &Machine) -> Value {
     let mut cpu = Subject::default();
     let info = machine.text("proc/cpuinfo");
@@ -39,7 +39,8 @@ pub fn collect(machine: &Machine) -> Value {
     cpu.finish()
 }
 
-/// The processor's name; keys differ by architecture: x86, POWER, RISC-V. Arm's kernels print only numbers.
+/// Return the processor's name; its key depends on the architecture: x86, POWER, RISC-V. Arm's kernels print
+/// only numbers.
 fn model(info: &Known<String>) -> Known<String> {
     let part = |reason| match (first_field(info, &["CPU implementer"]), first_field(info, &["CPU part"])) {
         (Ok(implementer), Ok(part)) => Ok(format!("Arm part {part} of implementer {implementer}")),
@@ -54,12 +55,12 @@ fn first_field(info: &Known<String>, keys: &[&str]) -> Known<String> {
     found.map(str::to_owned).ok_or_else(|| format!("/proc/cpuinfo has no line {:?}", keys[0]))
 }
 
-/// A list of CPUs; an empty one is a fact ("no CPU is isolated").
+/// Return a list of CPUs; an empty one is a fact ("no CPU is isolated").
 fn list(machine: &Machine, name: &str) -> Known<String> {
     let path = format!("{CPUS}/{name}");
     let text = machine.text(&path)?;
     match text.trim() {
-        // What kernels write for an empty mask in nohz_full.
+        // Kernels write this for an empty mask in nohz_full.
         "(null)" => Ok(String::new()),
         text if text.is_empty() || cpu_count(text).is_some() => Ok(text.to_owned()),
         _ => Err(format!("/{path} holds no list of CPUs")),

@@ -1,4 +1,4 @@
-//! The governors of the processor's frequency and idle states, or why they cannot be read here.
+//! The governors of the processor's frequency and idle states, or the reason why they cannot be read here.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ const INTEL_TURBO: &str = "sys/devices/system/cpu/intel_pstate/no_turbo";
 const BOOST: &str = "sys/devices/system/cpu/cpufreq/boost";
 const CPUIDLE: &str = "sys/devices/system/cpu/cpuidle";
 
-/// Driver, governors in use, limits in kHz and turbo.
+/// Collect driver, governors in use, limits in kHz and turbo.
 pub fn collect(machine: &Machine) -> Value {
     let mut frequency = Subject::default();
     let policies = policies(machine);
@@ -34,7 +34,7 @@ pub fn collect(machine: &Machine) -> Value {
     frequency.finish()
 }
 
-/// Driver, governor and states of cpuidle: leaving a deep state takes time, and wakes slower.
+/// Collect driver, governor and states of cpuidle: leaving a deep state takes time, and delays wake-ups.
 pub fn idle(machine: &Machine) -> Value {
     let mut idle = Subject::default();
     idle.put("driver", machine.line(&format!("{CPUIDLE}/current_driver")));
@@ -47,7 +47,8 @@ pub fn idle(machine: &Machine) -> Value {
     idle.finish()
 }
 
-/// Return the file that switches turbo, and whether turbo is on. Intel's file says "no_turbo", the others "boost".
+/// Return the file that switches turbo, and whether turbo is on. Intel's file is "no_turbo", the other one
+/// "boost".
 pub fn turbo(machine: &Machine) -> (Known<&'static str>, Known<bool>) {
     for (path, on) in [(INTEL_TURBO, "0"), (BOOST, "1")] {
         match machine.line(path) {
@@ -60,7 +61,7 @@ pub fn turbo(machine: &Machine) -> (Known<&'static str>, Known<bool>) {
     (Err(reason.clone()), Err(reason))
 }
 
-/// The frequency policies, one for each set of CPUs that change together.
+/// Return the frequency policies, one for each set of CPUs that change together.
 pub fn policies(machine: &Machine) -> Known<Vec<u32>> {
     match machine.numbered(CPUFREQ, "policy") {
         Ok(numbers) if !numbers.is_empty() => Ok(numbers),
@@ -69,7 +70,7 @@ pub fn policies(machine: &Machine) -> Known<Vec<u32>> {
     }
 }
 
-/// The path of one policy's file.
+/// Return the path of one policy's file.
 pub fn policy_file(policy: u32, name: &str) -> String {
     format!("{CPUFREQ}/policy{policy}/{name}")
 }

@@ -1,10 +1,11 @@
-//! The identity of this machine, and since when it runs.
+//! The identity of this machine, and the time of its boot.
 
 use serde_json::Value;
 
 use super::read::{Known, Machine, Subject};
 
-/// Names of the machine. The machine id itself is confidential (machine-id(5)): only a hash of it leaves.
+/// Collect the names of the machine. The machine id itself is confidential (machine-id(5)): only a hash of it
+/// is reported.
 pub fn collect(machine: &Machine) -> Value {
     let mut host = Subject::default();
     host.put("hostname", machine.line("proc/sys/kernel/hostname"));
@@ -25,7 +26,7 @@ fn uptime_s(machine: &Machine) -> Known<f64> {
     seconds.ok_or_else(|| "/proc/uptime does not begin with a number of seconds".to_owned())
 }
 
-/// The distribution's own name for itself, os-release(5).
+/// Return the distribution's own name, os-release(5).
 fn system(machine: &Machine) -> Known<String> {
     let text = machine.text("etc/os-release").or_else(|_| machine.text("usr/lib/os-release"))?;
     let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="));
@@ -33,7 +34,8 @@ fn system(machine: &Machine) -> Known<String> {
         .ok_or_else(|| "/etc/os-release has no PRETTY_NAME".to_owned())
 }
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo). Of 128 random bits it keeps 64, so the id cannot be told from it.
+/// Return the 64-bit FNV-1a hash (Fowler, Noll, Vo). It has 64 of 128 random bits, so the id cannot be
+/// derived from it.
 fn fnv1a(bytes: &[u8]) -> u64 {
     bytes
         .iter()
@@ -44,7 +46,7 @@ fn fnv1a(bytes: &[u8]) -> u64 {
 mod tests {
     #[test]
     fn fnv1a_gives_the_published_values() {
-        // Test vectors of the FNV reference: "", "a", "foobar".
+        // These are test vectors of the FNV reference: "", "a", "foobar".
         assert_eq!(super::fnv1a(b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(super::fnv1a(b"a"), 0xaf63_dc4c_8601_ec8c);
         assert_eq!(super::fnv1a(b"foobar"), 0x8594_4171_f739_67e8);

@@ -1,4 +1,4 @@
-//! Interrupts of devices: at which CPUs they arrive.
+//! The interrupts of devices, and the CPUs at which they arrive.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,7 +17,7 @@ pub fn collect(machine: &Machine) -> Value {
     interrupts.finish()
 }
 
-/// The CPUs of each interrupt that has fired and has an effective affinity (Linux 4.15 and later).
+/// Return the CPUs of each interrupt that has fired and has an effective affinity (Linux 4.15 and later).
 fn arrivals(machine: &Machine) -> Known<BTreeMap<u32, BTreeSet<u32>>> {
     let text = machine.text("proc/interrupts")?;
     let at = |(irq, count): (u32, u64)| {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::read::{Known, Machine, Subject};
 use super::system;
 
-/// Configuration options that decide what can be measured or set.
+/// The configuration options that decide what can be measured or set.
 const OPTIONS: &[&str] = &[
     "CONFIG_HZ",
     "CONFIG_PREEMPT_NONE",
@@ -39,7 +39,7 @@ pub fn collect(machine: &Machine) -> Value {
     kernel.finish()
 }
 
-/// Major and minor version.
+/// Return the major and minor version.
 pub fn numbers(machine: &Machine) -> Known<(u32, u32)> {
     let release = machine.line("proc/sys/kernel/osrelease")?;
     let mut parts = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
@@ -52,7 +52,7 @@ pub fn numbers(machine: &Machine) -> Known<(u32, u32)> {
 fn config(machine: &Machine) -> Known<String> {
     let release = machine.line("proc/sys/kernel/osrelease")?;
     let places = [format!("boot/config-{release}"), format!("lib/modules/{release}/config")];
-    // A release is a file name here; one with a slash would name a file elsewhere.
+    // The release is used as a file name here; a slash in it would lead to a file elsewhere.
     if release.contains('/') {
         return Err(format!("the release {release:?} is not a file name"));
     }
@@ -73,7 +73,8 @@ fn options(config: &str) -> Value {
     Value::Object(OPTIONS.iter().map(value).collect())
 }
 
-/// Timer interrupts a second. The coarse clocks advance once a tick, so their resolution is its length.
+/// Return the timer interrupts per second. The coarse clocks advance once per tick, so their resolution is
+/// its length.
 fn hz(machine: &Machine, config: &Known<String>) -> Known<i64> {
     if machine.live {
         return match system::resolution_ns(libc::CLOCK_MONOTONIC_COARSE)? {
@@ -86,7 +87,7 @@ fn hz(machine: &Machine, config: &Known<String>) -> Known<i64> {
     value.ok_or_else(|| "the kernel's configuration has no CONFIG_HZ".to_owned())
 }
 
-/// The preemption model in force where debugfs tells it, else the one in the version line.
+/// Return the preemption model in force if debugfs shows it, else the one in the version line.
 fn preemption(machine: &Machine, config: &Known<String>) -> Known<String> {
     let debugfs = machine.text("sys/kernel/debug/sched/preempt");
     if let Some((_, rest)) = debugfs.as_deref().ok().and_then(|text| text.split_once('(')) {

@@ -1,4 +1,4 @@
-//! The present load of the machine, read by the sources of load.
+//! The present load of the machine, from the sources of load.
 
 use serde_json::{json, Map, Value};
 
@@ -8,9 +8,9 @@ use crate::source::snapshot::Snapshot;
 use crate::source::table::find;
 use crate::source::Reader;
 
-/// Load averages, running tasks and pressure.
+/// Collect load averages, running tasks and pressure.
 pub fn collect(machine: &Machine) -> Value {
-    // What takes longer (accounts of control groups) is no matter of facts.
+    // Values that take longer (accounts of control groups) are not needed for facts.
     let place = Place::new(&machine.path("")).brief(|_| Vec::new());
     let sources = ["loadavg", "psi"];
     let seen = Reader::new(&place, sources.iter().filter_map(|name| find(name))).snapshot();
@@ -31,14 +31,15 @@ fn value(seen: &Snapshot, source: &str, name: &str) -> Known<u64> {
     seen.value(source, name).ok_or_else(|| absent(seen, source, &format!("its {name} could not be read")))
 }
 
-/// Why a source says nothing, or `otherwise` when it says something.
+/// Return why a source has no data, or `otherwise` if it has some.
 fn absent(seen: &Snapshot, source: &str, otherwise: &str) -> String {
     let section = seen.section(source).filter(|section| section.absent().is_some());
     let first = section.and_then(|section| section.missing.first()).map(|reason| reason.to_string());
     first.unwrap_or_else(|| format!("{}: {otherwise}", find(source).map_or(source, |row| row.files[0])))
 }
 
-/// Pressure stall information: share of the last 10 s (percent) and total (µs) in which some task waited.
+/// Return pressure stall information: the share of the last 10 s (percent) and the total (µs) in which some
+/// task waited.
 fn pressure(seen: &Snapshot) -> Known<Value> {
     let resource = |name: &&str| {
         let number = |what: &str| seen.value("psi", &format!("{name}.some.{what}"));

@@ -1,10 +1,10 @@
-//! Memory, swap, and what the kernel does to pages behind a program's back.
+//! Memory, swap, and the kernel's settings for pages.
 
 use serde_json::{json, Value};
 
 use super::read::{field, Known, Machine, Subject};
 
-/// Sizes in bytes; huge pages, page merging, swappiness and NUMA balancing as they are set.
+/// Collect sizes in bytes, and the settings of huge pages, page merging, swappiness and NUMA balancing.
 pub fn collect(machine: &Machine) -> Value {
     let mut memory = Subject::default();
     let info = machine.text("proc/meminfo");
@@ -29,7 +29,7 @@ fn size(info: &Known<String>, name: &str) -> Known<u64> {
     kib.and_then(|kib| kib.checked_mul(1024)).ok_or_else(|| format!("/proc/meminfo has no size {name:?}"))
 }
 
-/// The swap areas, proc(5): name, type, size and use in KiB, priority. None is a fact, too.
+/// Return the swap areas, proc(5): name, type, size and use in KiB, priority. An empty list is a fact, too.
 fn swap(machine: &Machine) -> Known<Vec<Value>> {
     let text = machine.text("proc/swaps")?;
     let area = |line: &str| {

@@ -1,9 +1,9 @@
-//! The facts of a machine and its abilities, as one JSON object: a subject a file, and `abilities` drawn from all of
-//! them.
+//! The facts of a machine and its abilities, as one JSON object: a file for each subject, and `abilities`
+//! derived from all of them.
 //!
-//! In each subject a value that is not known is null, never zero and never a default, and `missing` holds the reason
-//! in words under the same name. Everything but a few system calls is read from files below a root, so that a
-//! directory that looks like a machine (tests/data/hosts) gives its facts as well.
+//! In each subject an unknown value is null, never zero and never a default, and `missing` holds the reason
+//! under the same name. Everything except a few system calls is read from files below a root, so that a
+//! directory that looks like a machine (tests/data/hosts) has facts as well.
 
 pub mod abilities;
 pub(crate) mod caches;
@@ -33,10 +33,10 @@ use serde_json::{Map, Value};
 
 use read::Machine;
 
-/// Reads one subject.
+/// A function that reads one subject.
 type Collect = fn(&Machine) -> Value;
 
-/// Subjects in the order in which they are read. Load comes first, before reading is itself a load.
+/// The subjects in the order in which they are read. Load comes first, before reading is itself a load.
 const SUBJECTS: &[(&str, Collect)] = &[
     ("load", load::collect),
     ("host", host::collect),
@@ -55,7 +55,7 @@ const SUBJECTS: &[(&str, Collect)] = &[
     ("services", services::collect),
 ];
 
-/// Read the facts of the machine whose root directory is `root`; system calls are asked only for "/".
+/// Read the facts of the machine whose root directory is `root`; system calls are made only for "/".
 pub fn collect(root: &Path) -> Value {
     let machine = Machine::new(root);
     let read = |(name, subject): &(&str, Collect)| ((*name).to_owned(), subject(&machine));

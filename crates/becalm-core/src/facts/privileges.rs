@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::read::{short, Known, Machine, Subject};
 
-/// Names by bit, linux/capability.h.
+/// The names by bit, linux/capability.h.
 const CAPABILITIES: &[&str] = &[
     "CHOWN",
     "DAC_OVERRIDE",
@@ -51,7 +51,7 @@ const CAPABILITIES: &[&str] = &[
 
 const STATUS: &str = "proc/self/status";
 
-/// User, effective capabilities by name, nice and real-time limits, sudo.
+/// Collect user, effective capabilities by name, nice and real-time limits, and sudo.
 pub fn collect(machine: &Machine) -> Value {
     let mut privileges = Subject::default();
     privileges.put("uid", machine.effective_uid());
@@ -74,7 +74,7 @@ fn name(bit: usize) -> String {
     CAPABILITIES.get(bit).map_or_else(|| format!("CAP_{bit}"), |name| (*name).to_owned())
 }
 
-/// Soft value of a limit; -1 is unlimited.
+/// Return the soft value of a limit; -1 is unlimited.
 fn limit(machine: &Machine, name: &str) -> Known<i64> {
     let text = machine.text("proc/self/limits")?;
     let rest = text.lines().find_map(|line| line.strip_prefix(name));

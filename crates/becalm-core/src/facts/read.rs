@@ -1,6 +1,7 @@
-//! Reading the small files of `/proc` and `/sys` below a root directory: bytes in, a value or a reason out.
+//! Reading of small files of `/proc` and `/sys` below a root directory: the result is a value or a reason.
 //!
-//! Files may be missing, refused, empty, cut off, huge or not text; none of that is a panic, and none of it is zero.
+//! Files may be missing, refused, empty, cut off, huge or not text; none of that causes a panic, and none of
+//! it reads as zero.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -13,31 +14,31 @@ use serde_json::{Map, Value};
 
 use crate::refusal::refusal;
 
-/// A fact, or the reason in words why it is not known.
+/// A fact, or the reason why it is not known.
 pub type Known<T> = Result<T, String>;
 
-/// No file read here is longer on any machine seen: `/proc/cpuinfo` of 1024 CPUs has 2 MiB.
+/// The largest size of a file read here, above any machine seen: `/proc/cpuinfo` of 1024 CPUs has 2 MiB.
 const LONGEST: u64 = 8 << 20;
 
 /// The files of one machine: the running one (`live`, root "/"), or a directory that looks like one.
 pub struct Machine {
     root: PathBuf,
-    /// System calls tell about this machine too, not only files.
+    /// Whether system calls report on this machine, too, and not only files.
     pub live: bool,
 }
 
 impl Machine {
-    /// The machine whose files are below `root`.
+    /// Use the machine whose files are below `root`.
     pub fn new(root: &Path) -> Self {
         Self { root: root.to_owned(), live: root == Path::new("/") }
     }
 
-    /// Where a path without its leading slash is found.
+    /// Return where a path without its leading slash is found.
     pub fn path(&self, path: &str) -> PathBuf {
         self.root.join(path)
     }
 
-    /// The file's bytes.
+    /// Return the file's bytes.
     pub fn bytes(&self, path: &str) -> Known<Vec<u8>> {
         let mut bytes = Vec::new();
         let result = self.open(path).and_then(|file| file.take(LONGEST).read_to_end(&mut bytes));
@@ -47,12 +48,12 @@ impl Machine {
         }
     }
 
-    /// The file as text; what is not UTF-8 becomes replacement characters.
+    /// Return the file as text; bytes that are not UTF-8 become replacement characters.
     pub fn text(&self, path: &str) -> Known<String> {
         Ok(String::from_utf8_lossy(&self.bytes(path)?).into_owned())
     }
 
-    /// The file's text without the white space around it. An empty file is a fact that is missing.
+    /// Return the file's text without the white space around it. An empty file is a missing fact.
     pub fn line(&self, path: &str) -> Known<String> {
         match self.text(path)?.trim_matches(|c: char| c.is_whitespace() || c == '\0') {
             "" => Err(format!("/{path} is empty")),
@@ -60,7 +61,7 @@ impl Machine {
         }
     }
 
-    /// The file as one number.
+    /// Return the file as one number.
     pub fn number<T: FromStr>(&self, path: &str) -> Known<T> {
         let line = self.line(path)?;
         line.parse()
@@ -77,7 +78,7 @@ impl Machine {
         }
     }
 
-    /// Names in a directory, sorted.
+    /// Return the names in a directory, sorted.
     pub fn names(&self, path: &str) -> Known<Vec<String>> {
         let entries = fs::read_dir(self.path(path)).map_err(|error| refusal(path, &error))?;
         let mut names: Vec<String> =
@@ -86,7 +87,7 @@ impl Machine {
         Ok(names)
     }
 
-    /// Numbers n of the entries "{prefix}n" in a directory, ascending.
+    /// Return the numbers n of the entries "{prefix}n" in a directory, ascending.
     pub fn numbered(&self, path: &str, prefix: &str) -> Known<Vec<u32>> {
         let mut numbers: Vec<u32> =
             self.names(path)?.iter().filter_map(|name| name.strip_prefix(prefix)?.parse().ok()).collect();
@@ -94,12 +95,12 @@ impl Machine {
         Ok(numbers)
     }
 
-    /// Whether there is such a file or directory.
+    /// Return whether such a file or directory exists.
     pub fn exists(&self, path: &str) -> bool {
         self.path(path).exists()
     }
 
-    /// Find out by opening: lockdown and read-only mounts show in no permission bit.
+    /// Check by opening: lockdown and read-only mounts do not show in permission bits.
     pub fn opens(&self, path: &str) -> Known<()> {
         let mut byte = [0];
         self.open(path)
@@ -108,7 +109,8 @@ impl Machine {
             .map_err(|error| refusal(path, &error))
     }
 
-    /// Whether this process may write the file, without opening it: opening some devices already acts.
+    /// Check that this process may write the file, without opening it: opening some devices already has an
+    /// effect.
     pub fn writable(&self, path: &str) -> Known<()> {
         if !self.live {
             return self.recorded_writable(path);
@@ -129,7 +131,7 @@ impl Machine {
         }
     }
 
-    /// Recorded files keep no owner: the recorded user and mounts decide.
+    /// Check by the recorded user and mounts, since recorded files have no owner.
     fn recorded_writable(&self, path: &str) -> Known<()> {
         if !self.exists(path) {
             return Err(format!("/{path} does not exist"));
@@ -148,13 +150,13 @@ impl Machine {
         }
     }
 
-    /// The value of a "Name:   value" line, as in `/proc/self/status` and `/proc/meminfo`.
+    /// Return the value of a "Name:   value" line, as in `/proc/self/status` and `/proc/meminfo`.
     pub fn field(&self, path: &str, name: &str) -> Known<String> {
         let text = self.text(path)?;
         field(&text, name).map(str::to_owned).ok_or_else(|| format!("/{path} has no line {name:?}"))
     }
 
-    /// The effective user of this process, or of the one that recorded the files.
+    /// Return the effective user of this process, or of the one that recorded the files.
     pub fn effective_uid(&self) -> Known<u32> {
         let line = self.field("proc/self/status", "Uid")?;
         let effective = line.split_whitespace().nth(1).and_then(|word| word.parse().ok());
@@ -167,12 +169,12 @@ impl Machine {
                 return file;
             }
         }
-        // Not to hang on a FIFO that somebody put in place of a file.
+        // Opening must not hang on a FIFO that somebody put in place of a file.
         OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(self.path(path))
     }
 }
 
-/// The value of a "Name: value" or "name\t: value" line.
+/// Return the value of a "Name: value" or "name\t: value" line.
 pub fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;
@@ -180,12 +182,12 @@ pub fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     })
 }
 
-/// The beginning of a text that may be long, for a message.
+/// Return the beginning of a text that may be long, for a message.
 pub fn short(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
-/// Count the CPUs of a list such as "0-3,8"; None when it is not such a list.
+/// Count the CPUs of a list such as "0-3,8"; None if it is not such a list.
 pub fn cpu_count(list: &str) -> Option<u64> {
     list.trim().split(',').filter(|part| !part.trim().is_empty()).try_fold(0_u64, |sum, part| {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -214,7 +216,7 @@ impl Subject {
         self.values.insert(name.to_owned(), value);
     }
 
-    /// The subject as JSON.
+    /// Return the subject as JSON.
     pub fn finish(mut self) -> Value {
         self.values.insert("missing".to_owned(), self.missing.into());
         self.values.into()

@@ -1,5 +1,5 @@
-//! The scheduler's accounts, and which of its knobs can be reached. This is tested by opening files, not by their
-//! modes.
+//! The scheduler's accounts, and those of its knobs that can be changed. This is tested by opening files, not
+//! by their modes.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::kernel;
 use super::read::{Known, Machine, Subject};
 use super::system;
 
-/// Sources of waiting times, debugfs, autogroup and the per-task slice.
+/// Collect sources of waiting times, debugfs, autogroup and the per-task slice.
 pub fn collect(machine: &Machine) -> Value {
     let mut scheduler = Subject::default();
     scheduler.put("task_schedstat", machine.opens("proc/self/schedstat").map(|()| true));
@@ -23,7 +23,7 @@ pub fn collect(machine: &Machine) -> Value {
     scheduler.finish()
 }
 
-/// The default slice of a task where slices can be set.
+/// Return the default slice of a task if slices can be set.
 fn slice_ns(machine: &Machine) -> Known<u64> {
     if machine.live {
         return match system::slice_ns()? {

@@ -1,4 +1,4 @@
-//! Restrictions and slow-downs for safety: lockdown, address randomisation, mitigations, tracing limits.
+//! Restrictions and slow-downs for security: lockdown, address randomisation, mitigations, tracing limits.
 
 use serde_json::{json, Value};
 
@@ -6,7 +6,7 @@ use super::read::{Known, Machine, Subject};
 
 const VULNERABILITIES: &str = "sys/devices/system/cpu/vulnerabilities";
 
-/// Lockdown as the kernel says it or as it behaves; the rest as it is set.
+/// Collect lockdown as the kernel reports it or as it behaves; and the settings of the rest.
 pub fn collect(machine: &Machine) -> Value {
     let mut security = Subject::default();
     security.put("lockdown", lockdown(machine));
@@ -17,7 +17,8 @@ pub fn collect(machine: &Machine) -> Value {
     security.finish()
 }
 
-/// The file may be absent while the lockdown is built in: then a refused debugfs file gives it away.
+/// Return the lockdown mode. The file may be absent though lockdown is built in: then a refused debugfs file
+/// shows it.
 fn lockdown(machine: &Machine) -> Known<String> {
     let said = machine.choice("sys/kernel/security/lockdown");
     if said.is_err() {
@@ -30,7 +31,7 @@ fn lockdown(machine: &Machine) -> Known<String> {
     said
 }
 
-/// Names by state: mitigated costs time, vulnerable does not.
+/// Collect names by state: a mitigated vulnerability costs time, an open one does not.
 fn mitigations(machine: &Machine) -> Known<Value> {
     let (mut active, mut vulnerable, mut unaffected) = (Vec::new(), Vec::new(), 0);
     for name in machine.names(VULNERABILITIES)? {

@@ -1,4 +1,4 @@
-//! Programs that change the same settings as we would, or measure at the same time.
+//! Programs that change the same settings as becalm, or that load the machine while it measures.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,9 @@ use super::read::{Machine, Subject};
 
 /// A program known to interfere.
 struct Service {
-    /// Its process name; the kernel keeps the first 15 bytes (proc(5), comm).
+    /// The name of its process; the kernel stores the first 15 bytes (proc(5), comm).
     process: &'static str,
-    /// `governs` settings or `loads` the machine.
+    /// Whether it `governs` settings or `loads` the machine.
     role: &'static str,
     matters: &'static str,
     way_out: &'static str,
@@ -20,7 +20,8 @@ struct Service {
 const STOP: &str = "stop it while you measure: systemctl stop";
 const WAIT: &str = "wait until it is done";
 
-/// tuned's unit itself names cpupower, auto-cpufreq, tlp and power-profiles-daemon as its rivals (Conflicts=).
+/// The known programs. The unit of tuned itself names cpupower, auto-cpufreq, tlp and power-profiles-daemon
+/// as its rivals (Conflicts=).
 const TABLE: &[Service] = &[
     governs("tuned", "rewrites frequency, scheduler, disk and memory settings when it changes profile"),
     governs("power-profiles-daemon", "changes frequency driver and turbo with the power profile"),
@@ -69,7 +70,7 @@ const fn loads(process: &'static str) -> Service {
     }
 }
 
-/// Collect the services that run now, one entry a name, with their process ids.
+/// Collect the services that run now, one entry per name, with their process ids.
 pub fn collect(machine: &Machine) -> Value {
     let mut services = Subject::default();
     let all = machine.names("proc").map(|names| names.iter().filter_map(|name| name.parse().ok()).collect());
@@ -85,7 +86,7 @@ pub fn collect(machine: &Machine) -> Value {
     services.finish()
 }
 
-/// The running services that rewrite settings: name and process id.
+/// Return the running services that rewrite settings: name and process id.
 pub fn rivals(machine: &Machine) -> Vec<(String, i32)> {
     let pids: Vec<u32> =
         machine.names("proc").unwrap_or_default().iter().filter_map(|name| name.parse().ok()).collect();
@@ -109,11 +110,12 @@ fn running(machine: &Machine, pids: &[u32]) -> Vec<Value> {
     found.into_iter().map(entry).collect()
 }
 
-/// Processes of the table, by row and process id; without ourselves, who started us, and whom we started.
+/// Return the processes of the table, by row and process id, except this process, its ancestors and its
+/// descendants.
 fn known(machine: &Machine, pids: &[u32]) -> Vec<(usize, u32)> {
     let own = own_line(machine);
     let row = |pid: u32| {
-        // A process may end between listing and reading: then it is gone, and that is right.
+        // A process may end between listing and reading; then it is left out.
         let comm = machine.line(&format!("proc/{pid}/comm")).ok()?;
         let row = TABLE.iter().position(|service| is(machine, pid, &comm, service.process))?;
         (!is_own(machine, &own, pid)).then_some((row, pid))
@@ -126,23 +128,23 @@ fn is(machine: &Machine, pid: u32, comm: &str, name: &str) -> bool {
     if comm == name.get(..COMM_LENGTH).unwrap_or(name) {
         return true;
     }
-    // Scripts run under their interpreter's name: look at what it runs.
+    // Scripts have the name of their interpreter, so their command line is checked.
     comm.starts_with("python")
         && machine.bytes(&format!("proc/{pid}/cmdline")).is_ok_and(|line| is_script(&line, name))
 }
 
-/// This process and its ancestors, nearest first; nothing where /proc does not tell. The number is the one that this
-/// /proc gives us, which in a container may be another than we give ourselves.
+/// Return this process and its ancestors, nearest first; nothing if /proc does not list them. The number is
+/// the one in this /proc, which in a container may differ from the one that this process sees itself.
 fn own_line(machine: &Machine) -> Vec<u32> {
     let own = machine.field("proc/self/status", "Pid").ok().and_then(|pid| pid.parse().ok());
     own.map(|pid| line(machine, pid)).unwrap_or_default()
 }
 
-/// A process and its ancestors, nearest first.
+/// Return a process and its ancestors, nearest first.
 fn line(machine: &Machine, pid: u32) -> Vec<u32> {
     let mut line = vec![pid];
     while let Some(parent) = line.last().and_then(|pid| parent(machine, *pid)) {
-        // Read one by one while processes come and go, the numbers need not make a tree.
+        // When they are read one by one while processes come and go, the numbers need not form a tree.
         if line.contains(&parent) {
             break;
         }
@@ -156,7 +158,7 @@ fn parent(machine: &Machine, pid: u32) -> Option<u32> {
     (parent != 0).then_some(parent)
 }
 
-/// Whether a process is of our own line, or descends from us.
+/// Return whether a process is an ancestor of this one, or descends from it.
 fn is_own(machine: &Machine, own: &[u32], pid: u32) -> bool {
     own.contains(&pid) || own.first().is_some_and(|own| line(machine, pid).contains(own))
 }
@@ -189,7 +191,7 @@ mod tests {
             .iter()
             .map(|entry| (entry["name"].as_str().unwrap(), entry["pids"].clone()))
             .collect();
-        // Not: 20, which started sudo; 40, which asks; 41 and 42, its child and grandchild.
+        // Left out are 20, which started sudo; 40, which asks; 41 and 42, its child and grandchild.
         let wanted = [
             ("irqbalance", json!([60])),
             ("hyperfine", json!([50])),

@@ -1,11 +1,11 @@
-//! The few facts that only a system call tells: clock resolution, slices, hypervisor.
+//! The few facts that only a system call returns: clock resolution, slices, hypervisor.
 
 use std::io;
 use std::mem;
 
 use super::read::Known;
 
-/// Resolution of a clock in ns, clock_getres(2).
+/// Return the resolution of a clock in ns, clock_getres(2).
 pub fn resolution_ns(clock: libc::clockid_t) -> Known<i64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the pointer is to a live timespec.
@@ -15,7 +15,7 @@ pub fn resolution_ns(clock: libc::clockid_t) -> Known<i64> {
     }
 }
 
-/// struct sched_attr of sched_setattr(2), first published size (SCHED_ATTR_SIZE_VER0).
+/// The first published size of struct sched_attr of sched_setattr(2) (SCHED_ATTR_SIZE_VER0).
 #[repr(C)]
 #[derive(Default)]
 struct SchedulingAttributes {
@@ -29,7 +29,7 @@ struct SchedulingAttributes {
     period_ns: u64,
 }
 
-/// This process's slice in ns. Kernels without per-task slices report 0 for an ordinary task.
+/// Return this process's slice in ns. Kernels without per-task slices report 0 for an ordinary task.
 pub fn slice_ns() -> Known<u64> {
     let mut attributes = SchedulingAttributes::default();
     let size = mem::size_of::<SchedulingAttributes>() as u32;
@@ -44,8 +44,8 @@ pub fn slice_ns() -> Known<u64> {
     Ok(attributes.runtime_ns)
 }
 
-/// Whether address randomisation can be switched off for a child. Asked by doing it: a container's system call
-/// filter shows nowhere else. It takes effect at the next execve only, and is taken back at once.
+/// Check whether address randomisation can be switched off for a child, by doing it: the system call filter
+/// of a container shows nowhere else. It takes effect only at the next execve, and is undone at once.
 pub fn try_fixed_addresses() -> Known<()> {
     const ASK: libc::c_ulong = 0xffff_ffff;
     // SAFETY: personality(2) reads and sets one number of this process.
@@ -63,11 +63,11 @@ pub fn try_fixed_addresses() -> Known<()> {
     Ok(())
 }
 
-/// The signature a hypervisor leaves in CPUID leaf 0x40000000, such as "KVMKVMKVM".
+/// Return the signature that a hypervisor leaves in CPUID leaf 0x40000000, such as "KVMKVMKVM".
 #[cfg(target_arch = "x86_64")]
 pub fn hypervisor_signature() -> Known<String> {
     use std::arch::x86_64::__cpuid;
-    // Leaf 1, ECX bit 31 says that the other leaf exists (Linux, arch/x86/include/asm/hypervisor.h).
+    // Leaf 1, ECX bit 31 shows that the other leaf exists (Linux, arch/x86/include/asm/hypervisor.h).
     #[allow(unused_unsafe, reason = "safe to call from Rust 1.94 on")]
     // SAFETY: the instruction exists on every x86-64.
     let (present, leaf) = unsafe { (__cpuid(1).ecx >> 31 == 1, __cpuid(0x4000_0000)) };
@@ -83,7 +83,7 @@ pub fn hypervisor_signature() -> Known<String> {
     }
 }
 
-/// Only x86 has such a signature.
+/// Return an error: only x86 has such a signature.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn hypervisor_signature() -> Known<String> {
     Err("this kind of processor has no hypervisor signature".to_owned())

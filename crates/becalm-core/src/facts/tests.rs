@@ -1,4 +1,5 @@
-//! Facts of the trees in tests/data/hosts against the JSON recorded next to them, and of the same trees damaged.
+//! Tests of the facts of the trees in tests/data/hosts against the JSON recorded next to them, and of the
+//! same trees damaged.
 //!
 //! After a wanted change: `BECALM_RECORD=1 cargo test -p becalm-core facts`, then read the difference.
 
@@ -36,7 +37,7 @@ fn recorded_trees_give_the_recorded_facts() {
     }
 }
 
-/// The rule that later features build on: null, and a reason under the same name.
+/// Check the rule on which later features rely: an unknown value is null, with a reason under the same name.
 fn check_missing(subject: &str, value: &Value) {
     let Some(missing) = value.get("missing").and_then(Value::as_object) else { return };
     for (name, each) in value.as_object().unwrap() {
@@ -132,7 +133,7 @@ fn damaged_files_are_reasons_and_no_panic() {
         let source = data().join(host);
         let mut originals = Vec::new();
         files(&source, &mut originals);
-        // By default a third of them on each host, and all of them on three.
+        // By default a third of them is damaged on each host, and all of them on three.
         let step = samples(3, 1);
         for (number, damage) in damages.iter().enumerate().skip(place % step).step_by(step) {
             for (index, original) in originals.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Is this a machine of its own, a guest among others, a container?
+//! The kind of machine: a physical one, a guest among others, or a container.
 
 use serde_json::{json, Value};
 
@@ -7,7 +7,7 @@ use super::system;
 
 const DMI: &str = "sys/class/dmi/id";
 
-/// DMI names of machines that exist only as guests (systemd, src/basic/virt.c).
+/// The DMI names of machines that exist only as guests (systemd, src/basic/virt.c).
 const DMI_NAMES: &[(&str, &str)] = &[
     ("KVM", "KVM"),
     ("QEMU", "QEMU"),
@@ -25,7 +25,7 @@ const DMI_NAMES: &[(&str, &str)] = &[
     ("Apple Virtualization", "Apple Virtualization"),
 ];
 
-/// Signatures in CPUID leaf 0x40000000.
+/// The signatures in CPUID leaf 0x40000000.
 const SIGNATURES: &[(&str, &str)] = &[
     ("KVMKVMKVM", "KVM"),
     ("Linux KVM Hv", "KVM"),
@@ -37,7 +37,7 @@ const SIGNATURES: &[(&str, &str)] = &[
     ("VBoxVBoxVBox", "VirtualBox"),
 ];
 
-/// Guest or not, by which hypervisor, in which container.
+/// Collect whether it is a guest, of which hypervisor, and in which container.
 pub fn collect(machine: &Machine) -> Value {
     let mut facts = Subject::default();
     let vendor = machine.line(&format!("{DMI}/sys_vendor"));
@@ -78,7 +78,7 @@ fn hypervisor(machine: &Machine, vendor: &Known<String>, product: &Known<String>
     if let Some((_, name)) = DMI_NAMES.iter().find(|(text, _)| says(text)) {
         return Ok((*name).to_owned());
     }
-    // Amazon's own hardware carries the same vendor; its types end in ".metal" or ".metal-24xl".
+    // Amazon's own hardware has the same vendor; its types end in ".metal" or ".metal-24xl".
     if says("Amazon EC2") && product.as_ref().is_ok_and(|product| !product.contains(".metal")) {
         return Ok("KVM".to_owned());
     }
@@ -101,14 +101,14 @@ fn hypervisor(machine: &Machine, vendor: &Known<String>, product: &Known<String>
     })
 }
 
-/// Namespaces that every container runtime makes anew, with the inode numbers of the first ones, which are fixed
-/// (Linux, include/linux/proc_ns.h).
+/// The namespaces that every container runtime creates, with the inode numbers of the first ones, which are
+/// fixed (Linux, include/linux/proc_ns.h).
 const FIRST_NAMESPACES: &[&str] = &["pid:[4026531836]", "uts:[4026531838]", "ipc:[4026531839]"];
 
-/// The kind of container and what gave it away; null when nothing does.
+/// Return the kind of container and the evidence; null if there is none.
 fn container(machine: &Machine) -> Value {
     if FIRST_NAMESPACES.iter().all(|first| in_namespace(machine, first)) {
-        // A virtual machine's image made from a container's still has the container's marks.
+        // A virtual machine's image made from a container's still has the marks of a container.
         return Value::Null;
     }
     let told = |kind: &str, by: &str| json!({"kind": kind, "evidence": by});

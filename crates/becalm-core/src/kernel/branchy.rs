@@ -1,12 +1,13 @@
-//! Branchy: a walk through a table whose entries decide what is done and where it goes next. What it waits for are
-//! branches that nobody could know, more than memory.
+//! The kernel `branchy`: a walk through a table whose entries decide what is done and where the walk
+//! continues. It waits for unpredictable branches more than for memory.
 
 use std::hint::black_box;
 
 use super::{measured, Done, Given};
 use crate::clock::random::Random;
 
-/// One step: what becomes of the state by an entry. Each arm is code of its own, so that it stays a branch.
+/// Make one step: an entry decides how the state changes. Each arm has different code, so that it stays a
+/// branch.
 #[inline(always)]
 fn step(entry: u8, state: u64) -> u64 {
     match entry & 7 {
@@ -28,7 +29,8 @@ pub fn run(given: &Given) -> Done {
     measured(work, || {
         let (mut state, mut sum) = (1_u64, 0_u64);
         for turn in 0..work {
-            // The product's upper half is below the length (Lemire 2019, "Fast random integer generation").
+            // The upper half of the product is below the length (Lemire 2019, "Fast random integer
+            // generation").
             let mixed = state.wrapping_add(turn).wrapping_mul(0xD6E8_FEB8_6659_FD93);
             let place = ((u128::from(mixed) * table.len() as u128) >> 64) as usize;
             state = step(table[place], state);

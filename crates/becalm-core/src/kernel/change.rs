@@ -1,5 +1,5 @@
-//! change: memeater and cpuburner in turn, for a time each; a signal of a timer ends each turn. So its ratio of misses jumps
-//! at known moments, which are marked.
+//! The kernel `change`: memeater and cpuburner in turns of a fixed time; a timer's signal ends each turn. So
+//! its ratio of misses jumps at known moments, which are marked.
 
 use std::io;
 use std::mem;
@@ -10,7 +10,7 @@ use super::cpuburner::burn;
 use super::memeater::{buffer, eat};
 use super::{measured, Done, Given};
 
-/// Work between two looks at the signal: some ten microseconds.
+/// The work between two checks of the signal: some ten microseconds.
 const PIECE: u64 = 8192;
 
 static RUNG: AtomicBool = AtomicBool::new(false);
@@ -19,7 +19,7 @@ extern "C" fn ring(_: libc::c_int) {
     RUNG.store(true, Ordering::Relaxed);
 }
 
-/// Have SIGALRM ring every so many ns.
+/// Request SIGALRM every `period_ns`.
 fn timer(period_ns: u64) -> io::Result<()> {
     let time = libc::timeval {
         tv_sec: (period_ns / 1_000_000_000) as libc::time_t,
@@ -42,14 +42,15 @@ fn timer(period_ns: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Turns, the first one with memory; `over` says whether the present one has ended. Gives what was incremented and stepped.
+/// Alternate; the first turn uses memory, and `over` returns whether the present turn has ended. Return the
+/// numbers of increments and steps.
 fn alternate(turns: u64, words: &mut [u64], mut over: impl FnMut() -> bool, begin: impl Fn()) -> (u64, u64) {
     let (mut eaten, mut burnt, mut value) = (0_u64, 0_u64, 1_u64);
     for turn in 0..turns {
         begin();
         loop {
             if turn % 2 == 0 {
-                // From one place on to the next: the whole buffer is eaten in the course of a turn.
+                // Each part begins where the last one ended: a turn covers the whole buffer.
                 let at = (eaten % words.len() as u64) as usize;
                 let now = PIECE.min((words.len() - at) as u64);
                 eat(&mut words[at..], now);

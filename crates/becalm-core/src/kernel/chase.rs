@@ -1,16 +1,17 @@
-//! Chase: one random cycle through all lines, of which each names the next. No load can begin before the one before it
-//! has ended, so each miss is waited for in full: this one suffers most from what others take of the cache.
+//! The kernel `chase`: one random cycle through all lines, each of which holds the place of the next. No load
+//! can begin before the previous one has ended, so each miss is waited for in full: this kernel suffers most
+//! when others use the cache.
 
 use super::{measured, Done, Given, LINE};
 use crate::clock::random::Random;
 
-/// A line that names the next one.
+/// A line that holds the place of the next one.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Line(usize);
 
-/// One cycle through all of so many lines, in random order (Sattolo 1986, "An algorithm to generate a random cyclic
-/// permutation").
+/// Return one cycle through all of `lines` lines, in random order (Sattolo 1986, "An algorithm to generate a
+/// random cyclic permutation").
 fn cycle(lines: usize) -> Vec<Line> {
     let mut made: Vec<Line> = (0..lines).map(Line).collect();
     let mut random = Random::new(1);

@@ -1,11 +1,12 @@
-//! cpuburner: steps of a generator in registers, each waiting for the one before. It reads and writes no memory at all.
+//! The kernel `cpuburner`: steps of a generator in registers, each waiting for the previous one. It neither
+//! reads nor writes memory.
 
 use std::hint::black_box;
 
 use super::{measured, Done, Given};
 
-/// Knuth's MMIX generator (The Art of Computer Programming 2, 3.3.4, line 26), of a value that is mixed first: compilers
-/// make one step of several of the generator alone.
+/// Make a step of Knuth's MMIX generator (The Art of Computer Programming 2, 3.3.4, line 26) on a value that
+/// is mixed first: compilers combine several steps of the generator alone into one.
 #[inline(always)]
 fn step(value: u64) -> u64 {
     (value ^ (value >> 29)).wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407)

@@ -1,11 +1,12 @@
-//! Float: steps of the logistic map x = r·x·(1 − x) (May 1976) on numbers that stay in the first-level cache: it neither
-//! takes anything of what is shared nor misses it. The map is chaotic, so that no step can be left out unnoticed.
+//! The kernel `float`: steps of the logistic map x = r·x·(1 − x) (May 1976) on numbers that stay in the
+//! first-level cache: it neither uses shared resources nor misses them. The map is chaotic, so that no step
+//! can be left out unnoticed.
 
 use std::hint::black_box;
 
 use super::{measured, Done, Given};
 
-/// Numbers: 8 KiB, a half or less of every first-level cache for data.
+/// The number of numbers: 8 KiB, half or less of every first-level cache for data.
 const LENGTH: usize = 1024;
 
 fn start(index: usize) -> f64 {
@@ -41,7 +42,7 @@ mod tests {
 
     #[test]
     fn the_checksum_is_that_of_the_numbers() {
-        // Two rounds, and the first ten once more.
+        // This is two rounds, and the first ten once more.
         let after = |index: usize, rounds: u32| (0..rounds).fold(start(index), |value, _| step(value));
         let wanted = (0..LENGTH).map(|index| after(index, 2 + u32::from(index < 10)).to_bits());
         let wanted = wanted.fold(0_u64, |sum, bits| sum.wrapping_add(bits));

@@ -1,4 +1,5 @@
-//! Gather: reads at random places that do not wait for each other, so that many misses are under way at once.
+//! The kernel `gather`: reads at random places that do not wait for each other, so that many misses are under
+//! way at once.
 
 use super::{measured, Done, Given};
 use crate::clock::random::Random;

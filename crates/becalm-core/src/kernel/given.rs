@@ -1,4 +1,4 @@
-//! A request to a kernel: a value of each of its parameters.
+//! A request for a kernel: a value of each of its parameters.
 
 use super::marks::Marks;
 use super::{Parameter, Row, Unit, Usual};
@@ -8,11 +8,11 @@ use super::{Parameter, Row, Unit, Usual};
 pub struct Given {
     pub row: &'static Row,
     values: Vec<u64>,
-    /// Where it tells of its pieces of work.
+    /// The place for marks of its pieces of work.
     pub marks: Marks,
 }
 
-/// Numbers of a text stay below this, so that no product of two of them with a line runs over.
+/// The limit of numbers in a request, so that no product of two of them with a line overflows.
 const MOST: u64 = 1 << 53;
 
 impl Given {
@@ -50,13 +50,13 @@ impl Given {
         Ok(Given { row, values: values.collect::<Result<_, _>>()?, marks: Marks::default() })
     }
 
-    /// The value of a parameter of its row; 0 for a name that is none of them.
+    /// Return the value of a parameter; 0 for a name that is not in its row.
     pub fn number(&self, name: &str) -> u64 {
         let place = self.row.parameters.iter().position(|each| each.name == name);
         place.and_then(|place| self.values.get(place)).copied().unwrap_or(0)
     }
 
-    /// Return the amount of work: the value of a parameter, or no end where that is requested.
+    /// Return the amount of work: the value of a parameter, or no limit if that is requested.
     pub fn amount(&self, name: &str) -> u64 {
         if self.number("endless") == 1 {
             u64::MAX
@@ -65,7 +65,7 @@ impl Given {
         }
     }
 
-    /// Names and values, in the order of the row.
+    /// Return names and values, in the order of the row.
     pub fn all(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         let numbers = self.row.parameters.iter().zip(self.values.iter().copied());
         numbers.filter(|(each, _)| each.unit != Unit::File).map(|(each, value)| (each.name, value))
@@ -73,7 +73,7 @@ impl Given {
 }
 
 impl Row {
-    /// The names of its parameters, as sentences list them.
+    /// Return the names of its parameters, as sentences list them.
     pub fn names(&self) -> String {
         self.parameters.iter().map(|each| each.name).collect::<Vec<_>>().join(", ")
     }

@@ -1,12 +1,12 @@
-//! Marks: lines `mark NS` that say when a kernel begins its next piece of work, by CLOCK_MONOTONIC, which is also the clock of
-//! `perf record -k CLOCK_MONOTONIC`.
+//! Marks: lines `mark NS` with the time at which a kernel begins its next piece of work, by CLOCK_MONOTONIC,
+//! which is also the clock of `perf record -k CLOCK_MONOTONIC`.
 
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Where marks are written: into a file, or to standard error.
+/// The place where marks are written: a file, or standard error.
 #[derive(Debug, Default)]
 pub struct Marks {
     file: Option<File>,
@@ -14,12 +14,12 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// Into this file, which is emptied or made.
+    /// Write marks to this file, which is emptied or created.
     pub fn into_file(path: &Path) -> io::Result<Marks> {
         Ok(Marks { file: Some(File::create(path)?), failed: Cell::new(false) })
     }
 
-    /// Write one, in one call.
+    /// Write a mark, in one call.
     pub fn mark(&self) {
         let line = format!("mark {}\n", monotonic_ns());
         let written = match &self.file {
@@ -32,7 +32,7 @@ impl Marks {
         self.failed.set(self.failed.get() || written.is_err());
     }
 
-    /// Whether one could not be written.
+    /// Return whether a mark could not be written.
     pub fn failed(&self) -> bool {
         self.failed.get()
     }

@@ -1,11 +1,11 @@
-//! matrixmult: products of the same two matrices of 4-byte integers, element by element, row by column, each into a new
-//! result that is cleared. A mark stands before each.
+//! The kernel `matrixmult`: products of the same two matrices of 4-byte integers, element by element, row by
+//! column, each into a new result that is cleared. A mark precedes each product.
 
 use std::hint::black_box;
 
 use super::{measured, Done, Given};
 
-/// One product, into a new matrix; the matrices are rows after rows.
+/// Compute one product, into a new matrix; the matrices are stored row by row.
 fn product(a: &[i32], b: &[i32], n: usize) -> Vec<i32> {
     let mut result = Vec::with_capacity(n * n);
     result.resize(n * n, black_box(0));
@@ -24,7 +24,8 @@ fn matrix(n: usize, factor: usize) -> Vec<i32> {
     (0..n * n).map(|index| (index * factor % 11) as i32 - 5).collect()
 }
 
-/// The two factors, and the results of two products: a new one is made while the last is still there.
+/// Return the memory of the two factors and of two results: a new one is computed while the last one still
+/// exists.
 pub fn memory(given: &Given) -> u64 {
     given.number("n").saturating_mul(given.number("n")).saturating_mul(4 * 4)
 }
@@ -38,7 +39,7 @@ pub fn run(given: &Given) -> Done {
             given.marks.mark();
             let (a, b) = (black_box(&a), black_box(&b));
             let made = product(a, b, n);
-            // The last result goes now, and so the new one is at another place.
+            // The last result is freed now, so that the new one is at another place.
             last = black_box(made);
         }
         last.iter().fold(repeats, |sum: u64, value| sum.wrapping_mul(31).wrapping_add(*value as u64))

@@ -1,5 +1,5 @@
-//! memeater: increments every word of a buffer, from end to end and again: all of its lines are read, changed and written
-//! back, one after the other.
+//! The kernel `memeater`: increments every word of a buffer, from end to end and again: all of its lines are
+//! read, changed and written back, one after the other.
 
 use std::hint::black_box;
 
@@ -18,7 +18,7 @@ pub fn eat(buffer: &mut [u64], increments: u64) {
     }
 }
 
-/// A buffer of so many bytes that is touched.
+/// Return a buffer of `bytes` bytes that has been touched.
 pub fn buffer(bytes: u64) -> Vec<u64> {
     let mut made = vec![1; (bytes as usize / size_of::<u64>()).max(1)];
     black_box(&mut made);

@@ -1,6 +1,6 @@
-//! Built-in kernels: small programs whose pressure on shared caches and memory, and whose sensitivity to that of others,
-//! are known. `table` names them, a file each; `given` is what one is asked to do, `room` how much memory there is, `marks`
-//! tell when the next piece of their work begins.
+//! Built-in kernels: small programs with a known pressure on shared caches and memory, and a known
+//! sensitivity to that of others. `table` lists them, a file each; `given` is the request for one, `room` the
+//! available memory, and `marks` report when the next piece of their work begins.
 //!
 //! Each does a fixed amount of work on memory that was touched beforehand, and returns a checksum that depends on all
 //! of it, so that no compiler leaves any of it out. The agent runs one as `/proc/self/exe kernel NAME`.
@@ -27,20 +27,20 @@ mod triad;
 
 pub use given::Given;
 
-/// Bytes of a line of the cache on every processor that this runs on, or a part of it.
+/// The bytes of a cache line on every processor that this runs on, or a part of it.
 pub const LINE: usize = 64;
 
-/// In what a parameter is given.
+/// The unit of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Unit {
     Bytes,
     Count,
-    /// ns.
+    /// Nanoseconds.
     Time,
     /// 1 for on.
     Switch,
-    /// A path, which is no number.
+    /// A path, which is not a number.
     File,
 }
 
@@ -52,7 +52,7 @@ pub enum Usual {
 }
 
 impl Serialize for Usual {
-    /// In words, for documents.
+    /// Serialise as text, for documents.
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let words = match self {
             Usual::Number(number) => number.to_string(),
@@ -64,7 +64,7 @@ impl Serialize for Usual {
     }
 }
 
-/// One parameter of a kernel; `least` is the smallest value it takes.
+/// One parameter of a kernel; `least` is its smallest value.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Parameter {
     pub name: &'static str,
@@ -74,12 +74,12 @@ pub struct Parameter {
     pub meaning: &'static str,
 }
 
-/// A number of bytes that is a part of the last-level cache unless something else is asked for.
+/// Return a parameter for a number of bytes, by default a part of the last-level cache.
 const fn size(times: u64, parts: u64, meaning: &'static str) -> Parameter {
     Parameter { name: "size", unit: Unit::Bytes, least: 4096, usual: Usual::Cache { times, parts }, meaning }
 }
 
-/// The parameter for the amount of work in a run.
+/// Return the parameter for the amount of work in a run.
 const fn work(usual: u64, meaning: &'static str) -> Parameter {
     count("work", usual, meaning)
 }
@@ -104,8 +104,8 @@ const MARKS: Parameter = Parameter {
     meaning: "where marks are written, in place of standard error",
 };
 
-/// One kernel. `pressure` and `sensitivity` are ranks among the rows, 0 for none to 5, on one chip: how much it takes of
-/// what is shared, and how much it loses when others take it; `why` says so in words.
+/// One kernel. `pressure` and `sensitivity` are ranks among the rows, from 0 for none to 5, on one chip: how
+/// much it uses of shared resources, and how much it loses when others use them; `why` explains them.
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub name: &'static str,
@@ -114,15 +114,15 @@ pub struct Row {
     pub sensitivity: u8,
     pub why: &'static str,
     pub parameters: &'static [Parameter],
-    /// Bytes of memory that it touches.
+    /// Return the bytes of memory that it touches.
     #[serde(skip)]
     pub memory: fn(&Given) -> u64,
     #[serde(skip)]
     pub run: fn(&Given) -> Done,
 }
 
-/// The result of a kernel: the `work` that was requested, the value that it computed, and its time without making
-/// memory ready.
+/// The result of a kernel: the `work` that was requested, the value that it computed, and its time without
+/// preparing memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Done {
     pub work: u64,
@@ -130,14 +130,14 @@ pub struct Done {
     pub work_ns: u128,
 }
 
-/// Run what is measured, `work` of it, which makes a checksum.
+/// Run the measured part, `work` of it, which returns a checksum.
 fn measured(work: u64, body: impl FnOnce() -> u64) -> Done {
     let begun = Instant::now();
     let checksum = std::hint::black_box(body());
     Done { work, checksum, work_ns: begun.elapsed().as_nanos() }
 }
 
-/// Kernels that touch memory of their parameter `size`.
+/// Return the memory of kernels that touch what their parameter `size` names.
 fn of_size(given: &Given) -> u64 {
     given.number("size")
 }

@@ -1,5 +1,5 @@
-//! phases: reads all lines of some data again and again, then of other data that it has not seen before. A mark stands
-//! before each phase: there a cache holds nothing that is needed next.
+//! The kernel `phases`: reads all lines of some data repeatedly, then of other data that it has not read
+//! before. A mark precedes each phase: at that moment a cache holds nothing that is needed next.
 
 use std::hint::black_box;
 
@@ -7,7 +7,7 @@ use super::{measured, Done, Given, LINE};
 
 const WORDS: usize = LINE / size_of::<u64>();
 
-/// The data of all phases.
+/// Return the memory of the data of all phases.
 pub fn memory(given: &Given) -> u64 {
     given.number("size").saturating_mul(given.number("phases"))
 }
@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn the_checksum_is_the_sum_of_a_word_of_each_line_in_each_sweep() {
-        // 64 lines a phase, two phases: words 0, 8, …, 1016, three times each.
+        // Two phases have 64 lines each: words 0, 8, …, 1016, three times each.
         let wanted: u64 = 3 * (0..128).map(|line| line * 8).sum::<u64>();
         assert_eq!(checksum("phases", &[("size", 4096), ("sweeps", 3), ("phases", 2)]), wanted);
     }

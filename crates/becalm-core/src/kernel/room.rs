@@ -1,4 +1,5 @@
-//! The size of the last-level cache of the CPU on which a kernel starts, and how much memory the kernel may touch.
+//! The size of the last-level cache of the CPU on which a kernel starts, and the memory that the kernel may
+//! touch.
 
 use crate::facts::caches::bytes;
 use crate::facts::memory;
@@ -7,13 +8,13 @@ use crate::facts::read::Machine;
 /// The size assumed for a cache that the kernel does not report, as in many virtual machines.
 pub const UNKNOWN_CACHE: u64 = 32 << 20;
 
-/// The CPU that this runs on at the moment.
+/// Return the CPU that this runs on at the moment.
 pub fn here() -> u32 {
     // SAFETY: it takes nothing and writes nothing.
     u32::try_from(unsafe { libc::sched_getcpu() }).unwrap_or(0)
 }
 
-/// The cache for data of the highest level, in bytes; None where sysfs tells of none.
+/// Return the size of the highest-level cache for data, in bytes; None if sysfs lists none.
 pub fn last_level(machine: &Machine, cpu: u32) -> Option<u64> {
     let directory = format!("sys/devices/system/cpu/cpu{cpu}/cache");
     let read = |index: u32, name: &str| machine.line(&format!("{directory}/index{index}/{name}")).ok();
@@ -25,12 +26,12 @@ pub fn last_level(machine: &Machine, cpu: u32) -> Option<u64> {
     found.max().map(|(_, size)| size).filter(|size| *size > 0)
 }
 
-/// Bytes that may be touched; None where /proc/meminfo does not tell.
+/// Return the bytes that may be touched; None if /proc/meminfo does not list them.
 pub fn available(machine: &Machine) -> Option<u64> {
     memory::available(&machine.text("proc/meminfo")).ok()
 }
 
-/// Refuse what needs more memory than there is; an error is a sentence.
+/// Refuse a kernel that needs more memory than there is; an error is a sentence.
 pub fn refuse(name: &str, needed: u64, available: Option<u64>) -> Result<(), String> {
     match available {
         Some(available) if needed > available => Err(format!(

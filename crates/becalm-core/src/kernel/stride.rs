@@ -1,5 +1,6 @@
-//! Stride: reads one word of every so many bytes, from end to end and again. Lines of which little is used pass through
-//! the caches; what reads ahead of the program mostly knows the next one.
+//! The kernel `stride`: reads one word of every `step` bytes, from end to end and again. Lines of which
+//! little is used pass through the caches; hardware that reads ahead of the program mostly predicts the next
+//! one.
 
 use std::hint::black_box;
 
@@ -30,11 +31,11 @@ mod tests {
 
     #[test]
     fn the_checksum_is_the_sum_of_every_so_manieth_word() {
-        // 512 words, every 32nd: 16 a round.
+        // Of 512 words every 32nd is read: 16 per round.
         let round: u64 = (0..16).map(|index| index * 32).sum();
         assert_eq!(checksum("stride", &[("size", 4096), ("step", 256), ("work", 32)]), 2 * round);
         assert_eq!(checksum("stride", &[("size", 4096), ("step", 256), ("work", 18)]), round + 32);
-        // A step longer than all of it reads the first word again and again.
+        // A step longer than the whole buffer reads the first word again and again.
         assert_eq!(checksum("stride", &[("size", 4096), ("step", 1 << 20), ("work", 5)]), 0);
     }
 }

@@ -1,7 +1,8 @@
-//! The table of kernels. One more is a file and a row.
+//! The table of kernels. A new one is a file and a row.
 //!
-//! Ranks go by what the kernels are models of: pointer chase (429.mcf), triad (470.lbm), gather (433.milc), stride
-//! (462.libquantum), branchy table walk (403.gcc, 445.gobmk), float loop (the quiet ones).
+//! The ranks follow those of the programs that the kernels model: pointer chase (429.mcf), triad (470.lbm),
+//! gather (433.milc), stride (462.libquantum), branchy table walk (403.gcc, 445.gobmk), float loop (the quiet
+//! ones).
 
 use super::{
     branchy, change, chase, count, cpuburner, float, gather, matrixmult, memeater, of_size, phases, size,
@@ -80,7 +81,7 @@ pub const TABLE: &[Row] = &[
         memory: |_| 0,
         run: float::run,
     },
-    // Those of Tabere 2013, "Migration Sweetspots", whose misses over time are known.
+    // These are from Tabere 2013, "Migration Sweetspots"; their misses over time are known.
     Row {
         name: "cpuburner",
         what: "computes in registers and touches no memory",
@@ -156,7 +157,7 @@ pub const TABLE: &[Row] = &[
     },
 ];
 
-/// The row of a name.
+/// Return the row of a name.
 pub fn row(name: &str) -> Option<&'static Row> {
     TABLE.iter().find(|row| row.name == name)
 }
@@ -184,7 +185,7 @@ pub mod tests {
             assert!(row.what.len() > 20 && row.why.len() > 20, "{}", row.name);
             assert!(row.pressure <= 5 && row.sensitivity <= 5, "{}", row.name);
             assert!(row.parameters.iter().all(|each| !each.meaning.is_empty()), "{}", row.name);
-            // What is measured by time alone computes something else each time.
+            // A kernel whose work is given as a time computes something else each time.
             if row.parameters.iter().any(|each| each.unit == Unit::Time) {
                 continue;
             }

@@ -1,5 +1,5 @@
-//! Triad: a = b + s·c over three arrays, as in STREAM (McCalpin 1995). It moves as many lines as the memory gives, and
-//! knows long before which: it takes much of what is shared.
+//! The kernel `triad`: a = b + s·c over three arrays, as in STREAM (McCalpin 1995). It moves as many lines as
+//! the memory can deliver, in a predictable order: it uses much of what is shared.
 
 use std::hint::black_box;
 
@@ -17,7 +17,7 @@ pub fn run(given: &Given) -> Done {
         let mut left = work as usize;
         while left > 0 {
             let now = left.min(length);
-            // Each pass makes the same numbers: nobody may know that.
+            // Each pass computes the same numbers: the compiler must not find that out.
             let (b, c) = (black_box(&b), black_box(&c));
             for ((a, b), c) in a[..now].iter_mut().zip(b).zip(c) {
                 *a = *b + S * *c;
@@ -38,7 +38,7 @@ mod tests {
         let wanted = |done: usize| -> u64 {
             (0..170).map(|index| if index < done { (index % 1024 + 3 * (index % 7)) as u64 } else { 1 }).sum()
         };
-        // 4096 bytes are three arrays of 170.
+        // 4096 bytes are three arrays of 170 numbers.
         assert_eq!(checksum("triad", &[("size", 4096), ("work", 510)]), wanted(170));
         assert_eq!(checksum("triad", &[("size", 4096), ("work", 100)]), wanted(100));
     }

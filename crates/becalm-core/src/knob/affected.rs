@@ -1,4 +1,4 @@
-//! Side effects of taking CPUs offline or moving interrupts: places to look at, and to restore afterwards.
+//! The side effects of taking CPUs offline or moving interrupts: places to check, and to restore afterwards.
 
 use super::cpus::Cpus;
 use super::cpuset;
@@ -8,8 +8,8 @@ use super::place::Place;
 use super::table;
 use super::tree::{Tree, CPU};
 
-/// Times of the scheduler that the kernel computes anew when the number of CPUs changes, from what it began with: a value
-/// that somebody wrote there is lost (kernel/sched/fair.c, update_sysctl).
+/// The times of the scheduler that the kernel recomputes from its initial values when the number of CPUs
+/// changes: a value that somebody wrote there is lost (kernel/sched/fair.c, update_sysctl).
 const SCALED: [&str; 4] = [
     "/sys/kernel/debug/sched/latency_ns",
     "/sys/kernel/debug/sched/min_granularity_ns",
@@ -17,15 +17,15 @@ const SCALED: [&str; 4] = [
     "/sys/kernel/debug/sched/base_slice_ns",
 ];
 
-/// Files of a CPU that has gone and come back.
+/// The files of a CPU that has gone and come back.
 const FREQUENCY: [&str; 5] =
     ["scaling_governor", "boost", "energy_performance_preference", "scaling_max_freq", "scaling_min_freq"];
 
-/// The assignment of CPUs to send queues: drivers spread the queues anew over the available CPUs (virtnet_set_affinity
-/// in drivers/net/virtio_net.c, and others).
+/// The assignment of CPUs to send queues: drivers redistribute the queues over the available CPUs
+/// (virtnet_set_affinity in drivers/net/virtio_net.c, and others).
 const QUEUES: &[&str] = &["/sys/class/net/*/queues/tx-*/xps_cpus"];
 
-/// The other settings that the kernel computes anew when CPUs come and go.
+/// The other settings that the kernel recomputes when CPUs come and go.
 const MOVED: [&[&str]; 3] = [QUEUES, GOVERNORS, DOMAINS];
 
 /// List the places that change when CPUs are taken offline: their frequency settings, interrupts, cpusets of v1, bound
@@ -59,7 +59,7 @@ pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
     places
 }
 
-/// Where every interrupt arrives: what takes CPUs or masks away moves them.
+/// Return where every interrupt arrives: a change of CPUs or masks moves them.
 pub fn arrivals(tree: &Tree) -> Vec<Place> {
     let place = |irq| Place::Arrival { irq, device: interrupt::device(tree, irq) };
     let told = |irq: &u32| interrupt::arrival(tree, *irq).is_ok();

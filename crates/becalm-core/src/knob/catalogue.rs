@@ -1,10 +1,11 @@
-//! The table of knobs. One more knob is one more row here; help, completion and docs are generated from it.
+//! The table of knobs. A new knob is a new row here; help, completion and docs are generated from it.
 //!
-//! The order of application: what changes which CPUs there are (SMT, then offline ones) before what is set for each of
-//! them; the governor before turbo, because setting it resets `no_turbo`; everything before interrupts and isolation.
+//! The order of application: knobs that change which CPUs exist (SMT, then offline ones) before those that
+//! are set for each of them; the governor before turbo, because setting it resets `no_turbo`; everything
+//! before interrupts and isolation.
 //!
-//! What is set at boot is tried on the last core: the CPU that boots keeps the time, so the kernel takes it out of
-//! nohz_full (kernel/time/tick-sched.c), and most devices interrupt it.
+//! Settings of the boot use the last core by default: the CPU that boots keeps the time, so the kernel takes
+//! it out of nohz_full (kernel/time/tick-sched.c), and most devices interrupt it.
 
 mod blank;
 mod cpu_weight;
@@ -58,23 +59,27 @@ const AWAY: &[Special] = &[special("all", "every CPU"), special("away", "all but
 const NO_FREQUENCY: &str =
     "there is no frequency scaling here: the processor or its driver has none, as usual in virtual machines";
 
-/// The kernel keeps more memory free while there are huge pages, and computes anew how much when that changes, whatever
-/// somebody had written there (set_recommended_min_free_kbytes in mm/khugepaged.c).
+/// The file that changes with huge pages: the kernel keeps more memory free while there are any, and
+/// recomputes the amount when that changes, whatever somebody had written there
+/// (set_recommended_min_free_kbytes in mm/khugepaged.c).
 const WITH_HUGE_PAGES: &[&str] = &["/proc/sys/vm/min_free_kbytes"];
 
-/// The performance governor takes the preference over while it is on; every governor forgets its own values.
+/// The files that change with the governor: the performance governor overrides the preference while it is on;
+/// every governor forgets its own values.
 const WITH_GOVERNOR: &[&str] = &joined_names::<7>(
     &["/sys/devices/system/cpu/cpu*/cpufreq/energy_performance_preference"],
     moved::GOVERNORS,
 );
 
-/// An isolated partition takes its CPUs out of the mask (workqueue_unbound_exclude_cpumask in kernel/workqueue.c, from 6.7
-/// on), and divides the groups in which load is balanced.
+/// The files that change with isolation: an isolated partition takes its CPUs out of the mask
+/// (workqueue_unbound_exclude_cpumask in kernel/workqueue.c, from 6.7 on), and divides the groups in which
+/// load is balanced.
 const WITH_ISOLATION: &[&str] =
     &joined_names::<6>(&["/sys/devices/virtual/workqueue/cpumask"], moved::DOMAINS);
 
-/// Without turbo the highest frequency is lower, and the bounds of each CPU are set to that (cpufreq_boost_set_sw in
-/// drivers/cpufreq/cpufreq.c, no_turbo_store in drivers/cpufreq/intel_pstate.c); they stay there when it is on again.
+/// The files that change with turbo: without it the highest frequency is lower, and the bounds of each CPU
+/// are set to that (cpufreq_boost_set_sw in drivers/cpufreq/cpufreq.c, no_turbo_store in
+/// drivers/cpufreq/intel_pstate.c); they stay there when it is on again.
 const WITH_TURBO: &[&str] = &[
     "/sys/devices/system/cpu/intel_pstate/min_perf_pct",
     "/sys/devices/system/cpu/cpu*/cpufreq/boost",
@@ -82,7 +87,7 @@ const WITH_TURBO: &[&str] = &[
     "/sys/devices/system/cpu/cpu*/cpufreq/scaling_min_freq",
 ];
 
-/// Words for the next boot that the others are written as differences from.
+/// The default words of the next boot, on which the rows are based.
 const WORDS: Words =
     Words { words: &[], possible: proof::anywhere, proof: proof::untold, known_from: "", binds: false };
 
@@ -109,7 +114,7 @@ const fn joined_names<const N: usize>(some: &[&'static str], others: &[&'static 
     all
 }
 
-/// All but those of the scheduler as a whole, which are in `scheduler`.
+/// The knobs except those of the scheduler as a whole, which are in `scheduler`.
 #[rustfmt::skip]
 const KNOBS: &[Knob] = &[
     // --- of the measured program -------------------------------------------------------------------------------------
@@ -233,8 +238,9 @@ const KNOBS: &[Knob] = &[
         rationale: "how often profilers may interrupt",
         costs: "profilers see nothing", absent: "the kernel has no performance events",
         source: "Documentation/admin-guide/sysctl/kernel.rst", ..ROW },
-    // One file for both detectors. The others are never read while this is 0: reading them then makes the kernel forget
-    // that they were on (kernel/watchdog.c, proc_watchdog_common), and 1 here has no effect any more.
+    // One file controls both detectors. The others are never read while this is 0: reading them then makes
+    // the kernel forget that they were on (kernel/watchdog.c, proc_watchdog_common), and 1 here has no effect
+    // any more.
     Knob { name: "watchdogs", group: Dangerous, tuned_value: Some("off"), act: &File(&[
             ("/proc/sys/kernel/watchdog", ON_IS_1),
             ("/proc/sys/kernel/soft_watchdog", ON_IS_1),
@@ -326,12 +332,12 @@ const KNOBS: &[Knob] = &[
         source: "Documentation/admin-guide/kernel-parameters.txt", ..ROW },
 ];
 
-/// The row of a name.
+/// Return the row of a name.
 pub fn find(name: &str) -> Option<&'static Knob> {
     CATALOGUE.iter().find(|knob| knob.name == name)
 }
 
-/// The name in the catalogue that is most like `name`, when one is like it at all.
+/// Return the name in the catalogue that is most like `name`, if any is like it at all.
 pub fn nearest(name: &str) -> Option<&'static str> {
     CATALOGUE
         .iter()
@@ -341,7 +347,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
         .map(|(_, near)| near)
 }
 
-/// Levenshtein's edit distance, in bytes; names are short.
+/// Return Levenshtein's edit distance, in bytes; names are short.
 fn distance(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.len()).collect();
     for (i, x) in a.bytes().enumerate() {

@@ -1,5 +1,5 @@
-//! Cpusets in words: those of processes, those of others that stay on CPUs which are to be a program's alone, and what the
-//! kernel made of ours.
+//! Sentences about cpusets: those of processes, those of others that stay on CPUs reserved for a program, and
+//! the kernel's changes to ours.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use super::tree::Tree;
 use crate::source::file::{Buffer, Place as Source};
 use crate::source::membership::Membership;
 
-/// The cpuset of a process in either version, as a path of the machine, and the online CPUs that it has; None where that
-/// cannot be told, as from inside of a container.
+/// Return the cpuset of a process in either version, as a path of the machine, and its online CPUs; None if
+/// that cannot be found out, as inside of a container.
 pub fn of_process(tree: &Tree, pid: i32) -> Option<(String, Cpus)> {
     let mut membership = Membership::new(&Source::of_process(&tree.path("/"), u32::try_from(pid).ok()?));
     membership.refresh(&mut Buffer::default()).ok()?;
@@ -28,15 +28,15 @@ pub fn of_process(tree: &Tree, pid: i32) -> Option<(String, Cpus)> {
     if let Some(group) = first {
         return read(Path::new(&group.directory), &["cpuset.effective_cpus", "cpuset.cpus"]);
     }
-    // A group of version 2 without the controller has the CPUs of the nearest one above that has it.
+    // A group of version 2 without the controller has the CPUs of the nearest group above that has it.
     let second = groups.iter().find(|group| group.controllers.is_empty())?;
     let mut above = Path::new(&second.directory).ancestors();
     above.find_map(|path| read(path, &["cpuset.cpus.effective"]))
 }
 
-/// The groups of others that stay on CPUs which are to be the program's alone: of version 1 those that have no other CPU
-/// (an empty set cannot be written), of version 2 none, since a partition takes its CPUs away from everybody. With each,
-/// whether it claims them for itself, so that no set of ours can have them.
+/// Return the groups of others that stay on CPUs reserved for the program: in version 1 those that have no
+/// other CPU (an empty set cannot be written), in version 2 none, since a partition takes its CPUs away from
+/// all others. With each, whether it claims them for itself, so that no set of ours can have them.
 pub fn keeping(tree: &Tree, version: u8, reserved: &Cpus) -> Vec<(String, bool)> {
     let on = |path: &str| tree.read(path).is_ok_and(|text| text == "1");
     if version == 2 {
@@ -53,7 +53,7 @@ pub fn keeping(tree: &Tree, version: u8, reserved: &Cpus) -> Vec<(String, bool)>
     all.collect()
 }
 
-/// Partitions of others in version 2 that have some of these CPUs.
+/// Return the partitions of others in version 2 that have some of these CPUs.
 fn partitions(tree: &Tree, cpus: &Cpus) -> Vec<String> {
     let mut found = Vec::new();
     let mut waiting = vec![V2.to_owned()];
@@ -77,7 +77,7 @@ fn partitions(tree: &Tree, cpus: &Cpus) -> Vec<String> {
     found
 }
 
-/// Return a remark on a set that was just made, where it is not what was asked for.
+/// Return a remark on a new set, if it is not what was requested.
 pub fn remark(tree: &Tree, set: &Cpuset) -> Option<String> {
     if !set.gather {
         let kind = partition(tree, set);

@@ -1,17 +1,18 @@
-//! The values that a knob takes, as data: what `--set` accepts, how a value is worded, and between which numbers a
-//! search may choose all follow from it.
+//! The values of a knob, as data: the values that `--set` accepts, their description, and the bounds of a
+//! search follow from it.
 
 use serde::{Serialize, Serializer};
 
 use super::cpus;
 use super::process_list;
 
-/// The values of a knob: those of its kind, and special ones next to them. Values are text; JSON's true and false mean
-/// on and off.
+/// The values of a knob: those of its kind, and special ones in addition. Values are text; JSON's true and
+/// false mean on and off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Domain {
     pub kind: Kind,
-    /// Values with a meaning of their own, which need not be of the kind: 0 for the kernel's default, max, first-core.
+    /// Values with a separate meaning, which need not be of the kind: 0 for the kernel's default, max,
+    /// first-core.
     pub special: &'static [Special],
 }
 
@@ -36,7 +37,7 @@ pub enum Kind {
     Listed { path: &'static str },
 }
 
-/// On which scale equal steps have effects of about equal size: where a search places its levels.
+/// The scale on which equal steps have effects of about equal size: a search places its levels on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
@@ -44,7 +45,7 @@ pub enum Scale {
     Log,
 }
 
-/// A value and what it means.
+/// A value and its meaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Special {
     pub value: &'static str,
@@ -63,47 +64,47 @@ pub struct Class {
 
 pub const ON_OFF: Domain = words(&["on", "off"]);
 
-/// One of these words.
+/// Return a domain of words.
 pub const fn words(choices: &'static [&'static str]) -> Domain {
     Domain { kind: Kind::Words { choices }, special: &[] }
 }
 
-/// A whole number.
+/// Return a domain of whole numbers.
 pub const fn range(low: i64, high: i64, unit: &'static str, scale: Scale) -> Domain {
     Domain { kind: Kind::Range { low, high, unit, scale }, special: &[] }
 }
 
-/// A list of CPUs, or one of these words for one.
+/// Return a domain of lists of CPUs, and of these words for some.
 pub const fn cpus(special: &'static [Special]) -> Domain {
     Domain { kind: Kind::Cpus {}, special }
 }
 
-/// Running processes with their CPUs.
+/// Return the domain of running processes with their CPUs.
 pub const fn processes() -> Domain {
     Domain { kind: Kind::Processes {}, special: &[] }
 }
 
-/// A class, for some with a level.
+/// Return a domain of classes, some of them with a level.
 pub const fn classes(classes: &'static [Class]) -> Domain {
     Domain { kind: Kind::Classes { classes }, special: &[] }
 }
 
-/// The words that a file of the machine lists.
+/// Return a domain of the words that a file of the machine lists.
 pub const fn listed(path: &'static str) -> Domain {
     Domain { kind: Kind::Listed { path }, special: &[] }
 }
 
-/// A special value.
+/// Return a special value.
 pub const fn special(value: &'static str, meaning: &'static str) -> Special {
     Special { value, meaning }
 }
 
-/// A class without levels.
+/// Return a class without levels.
 pub const fn class(word: &'static str) -> Class {
     Class { word, levels: None, default: None }
 }
 
-/// A class with levels from `low` to `high`.
+/// Return a class with levels from `low` to `high`.
 pub const fn levels(word: &'static str, low: i64, high: i64, default: Option<i64>) -> Class {
     Class { word, levels: Some((low, high)), default }
 }
@@ -122,17 +123,17 @@ impl Serialize for Domain {
 }
 
 impl Domain {
-    /// The same with special values.
+    /// Return the same domain with special values.
     pub const fn or(self, special: &'static [Special]) -> Self {
         Self { special, ..self }
     }
 
-    /// Whether its values are sets of CPUs.
+    /// Return whether its values are sets of CPUs.
     pub fn is_cpus(&self) -> bool {
         matches!(self.kind, Kind::Cpus {})
     }
 
-    /// Whether a value is in the domain, as far as that can be said without the machine.
+    /// Return whether a value is in the domain, as far as that is known without the machine.
     pub fn holds(&self, value: &str) -> bool {
         self.special.iter().any(|special| special.value == value)
             || match self.kind {
@@ -145,7 +146,7 @@ impl Domain {
             }
     }
 
-    /// The class and level of a value such as fifo:50; level 0 where the class has none.
+    /// Return the class and level of a value such as fifo:50; level 0 if the class has none.
     pub fn level<'a>(&self, value: &'a str) -> Option<(&'a str, i64)> {
         match self.kind {
             Kind::Classes { classes } => level(classes, value),
@@ -153,7 +154,7 @@ impl Domain {
         }
     }
 
-    /// The values in words.
+    /// Describe the values.
     pub fn words(&self) -> String {
         let own = match self.kind {
             Kind::Words { choices } if self.special.is_empty() => return either(choices),
@@ -182,7 +183,7 @@ impl Domain {
 
 #[cfg(test)]
 impl Domain {
-    /// Some values of it: every word, and both ends of what are numbers.
+    /// Return some of its values: every word, and both ends of ranges.
     pub fn examples(&self) -> Vec<String> {
         let mut found: Vec<String> = self.special.iter().map(|special| special.value.to_owned()).collect();
         match self.kind {

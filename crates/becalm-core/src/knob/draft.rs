@@ -1,4 +1,4 @@
-//! Changes in the making: where ways of acting add theirs.
+//! Changes in preparation, to which each kind of knob adds its own.
 
 use super::affected::affected;
 use super::changes::{Change, Changes};
@@ -7,17 +7,17 @@ use super::interrupt_words::lost;
 use super::place::Place;
 use super::tree::{Tree, CPU};
 
-/// Changes in the making.
+/// Changes in preparation.
 pub struct Draft<'a> {
     pub tree: &'a Tree,
-    /// CPUs that will be online when the knob at hand is set.
+    /// The CPUs that will be online when the present knob is set.
     pub online: Cpus,
-    /// CPUs that are kept free for the program, by these settings or since the boot.
+    /// The CPUs that are reserved for the program, by these settings or since the boot.
     pub reserved: Cpus,
     pub changes: Changes,
     /// Sentences on what will not be as before after a restore, reported before the changes are applied.
     pub lasting: Vec<String>,
-    /// Returns the value that a place held before becalm changed it, if it has.
+    /// Return the value that a place held before becalm changed it, if it has.
     pub original: &'a dyn Fn(&Place) -> Option<String>,
 }
 
@@ -32,12 +32,12 @@ impl Draft<'_> {
         });
     }
 
-    /// The same of a file.
+    /// Add a write of a file that must succeed.
     pub fn file(&mut self, knob: &'static str, path: &str, value: String) {
         self.push(knob, Place::File { path: path.to_owned() }, &value);
     }
 
-    /// Have the groups of version 2 get a controller, where they have it not yet.
+    /// Let the groups of version 2 have a controller, unless they have it already.
     pub fn controller(&mut self, knob: &'static str, name: &str) {
         let place = Place::Controller { name: name.to_owned() };
         if place.read(self.tree).map_or(true, |held| held != "on") {
@@ -45,7 +45,7 @@ impl Draft<'_> {
         }
     }
 
-    /// Places that change as a side effect.
+    /// Add places that change as a side effect.
     pub fn watch(&mut self, places: impl IntoIterator<Item = Place>) {
         for place in places {
             if !self.changes.watched.contains(&place) {
@@ -54,7 +54,7 @@ impl Draft<'_> {
         }
     }
 
-    /// CPUs go offline.
+    /// Take CPUs offline.
     pub fn take(&mut self, knob: &'static str, gone: &Cpus) {
         self.watch(affected(self.tree, gone));
         self.lasting.extend(lost(self.tree, knob, gone));
@@ -62,7 +62,7 @@ impl Draft<'_> {
         self.changes.offline.extend(gone);
     }
 
-    /// Whether a place will be there: not one of a CPU that goes offline.
+    /// Return whether a place will exist: it must not belong to a CPU that goes offline.
     pub fn is_there(&self, place: &Place) -> bool {
         let (Place::File { path } | Place::Mask { path }) = place else { return true };
         let of_cpu = path
@@ -71,7 +71,7 @@ impl Draft<'_> {
         of_cpu.is_none_or(|cpu: u32| self.online.contains(&cpu))
     }
 
-    /// This file of every CPU that will be online and has it.
+    /// Return this file of every CPU that will be online and has it.
     pub fn each_online(&self, file: &str) -> Vec<String> {
         let online = |cpu: &u32| self.online.contains(cpu);
         let paths = self.tree.numbered(CPU, "cpu").into_iter().filter(online);

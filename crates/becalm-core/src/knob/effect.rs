@@ -1,5 +1,5 @@
-//! Settings of the boot: the words of the kernel's command line that they are on this machine, and whether the kernel
-//! that runs now has taken them (`proof`).
+//! Settings of the boot: their words for the kernel's command line on this machine, and whether the running
+//! kernel uses them (`proof`).
 
 use serde::Serialize;
 
@@ -13,17 +13,17 @@ use super::tree::Tree;
 pub struct Effect {
     pub knob: &'static str,
     pub value: String,
-    /// Words for the kernel's command line.
+    /// The words for the kernel's command line.
     pub parameters: Vec<String>,
-    /// The CPUs that it is about, where it is about CPUs.
+    /// The CPUs of the value, if it has any.
     pub cpus: Option<String>,
-    /// Whether this boot has it; None: the kernel does not tell.
+    /// Whether this boot has it; None: the kernel does not show that.
     pub taken: Option<bool>,
-    /// The evidence for it, or what was seen instead.
+    /// The evidence for it, or what was found instead.
     pub how: String,
 }
 
-/// Whether a setting of the boot could be one here; Err says why not.
+/// Check that a setting of the boot is possible here; an error is the reason why not.
 pub fn supported(tree: &Tree, knob: &Knob) -> Result<(), String> {
     if knob.domain.is_cpus() && tree.first_core() == tree.cpus().1 {
         return Err("this machine has one core: nobody else would have a CPU".to_owned());
@@ -36,7 +36,7 @@ pub fn effect(tree: &Tree, knob: &'static Knob, value: &str) -> Option<Effect> {
     let boot = knob.act.boot()?;
     let set = knob.domain.is_cpus().then(|| tree.core(value));
     let spelled = set.as_ref().map_or(value.to_owned(), cpus::list);
-    // Fixed words switch off what is on without them.
+    // Fixed words switch off a feature that is on without them.
     let words = if value == "on" { &[] } else { boot.words };
     let parameters: Vec<String> = words.iter().map(|word| word.replace("{}", &spelled)).collect();
     let (taken, how) = taken(tree, boot, value, &parameters, &set.clone().unwrap_or_default());

@@ -1,4 +1,5 @@
-//! Interrupts in words: what a person must know before CPUs go, and of those that are not back where they were.
+//! Sentences about interrupts: what a user must know before CPUs go, and which interrupts are not back where
+//! they were.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,15 +18,15 @@ pub fn staying(tree: &Tree, cpus: &Cpus) -> u64 {
     counted.fold(0, |sum, (_, count)| sum.saturating_add(count))
 }
 
-/// Drops interrupts that have never fired: where those would arrive makes no difference.
+/// Remove interrupts that have never fired: it makes no difference where they would arrive.
 fn used(tree: &Tree, irqs: &mut Vec<u32>) {
     let text = tree.read("/proc/interrupts").unwrap_or_default();
     let never: BTreeSet<u32> = fired(&text).filter(|(_, count)| *count == 0).map(|(irq, _)| irq).collect();
     irqs.retain(|irq| !never.contains(irq));
 }
 
-/// The device that an interrupt is of, by the name of what handles it: drivers name one for each queue (virtio1-req.0,
-/// eth0-TxRx-3, nvme0q1). One without a name is a device of its own.
+/// Return the device of an interrupt, from the name of its handler: drivers name one for each queue
+/// (virtio1-req.0, eth0-TxRx-3, nvme0q1). An interrupt without a name counts as a device of its own.
 pub fn owner(device: &str, irq: u32) -> String {
     let name = device.split_once('-').map_or(device, |(name, _)| name);
     let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit());
@@ -36,7 +37,7 @@ pub fn owner(device: &str, irq: u32) -> String {
     }
 }
 
-/// Interrupts of one device in words, as the beginning of a sentence.
+/// Describe the interrupts of one device, as the beginning of a sentence.
 fn of_device<'a>(interrupts: impl Iterator<Item = (u32, &'a str)>) -> String {
     let (irqs, mut devices): (Vec<String>, Vec<&str>) =
         interrupts.map(|(irq, device)| (irq.to_string(), device)).unzip();
@@ -47,18 +48,19 @@ fn of_device<'a>(interrupts: impl Iterator<Item = (u32, &'a str)>) -> String {
     format!("{word} {}{names}", irqs.join(", "))
 }
 
-/// Whether a person need know of it: not of one that has never fired, for which it makes no difference where it would
-/// arrive, nor of one that cannot come back, which was said before it was moved.
+/// Return whether a user needs to know of it: not of one that has never fired, for which it makes no
+/// difference where it would arrive, nor of one that cannot come back, which was reported before it was
+/// moved.
 fn matters(away: &Away, tree: &Tree) -> bool {
     away.why != Why::Managed && count(tree, away.irq) != Some(0)
 }
 
-/// Whether it is where it was and has its mask, as far as can be read.
+/// Return whether it is where it was and has its mask, as far as can be read.
 fn is_done(away: &Away, tree: &Tree) -> bool {
     away.back(tree) && !away.narrowed(tree)
 }
 
-/// A sentence about the interrupts of one device.
+/// Return a sentence about the interrupts of one device.
 fn sentence(tree: &Tree, away: &[Away]) -> String {
     let several = away.len() > 1;
     let of = |cpus: &BTreeSet<String>| cpus.iter().cloned().collect::<Vec<_>>().join(", ");
@@ -66,7 +68,7 @@ fn sentence(tree: &Tree, away: &[Away]) -> String {
     let name = of_device(away.iter().map(|one| (one.irq, one.device.as_str())));
     let now = of(&away.iter().map(at).collect());
     if away.iter().all(|one| one.back(tree)) {
-        // Whoever waits for it gives it its mask at once. Has that process been killed, nobody does.
+        // A process that waits for the interrupt restores its mask at once, unless that process was killed.
         let (are, their) = if several { ("are", "them their masks") } else { ("is", "it its mask") };
         return format!(
             "{name} {are} back at CPU {now}, and still bound to it. If that stays so, `becalm reset` gives {their}."
@@ -92,7 +94,7 @@ fn sentence(tree: &Tree, away: &[Away]) -> String {
     format!("{name} {arrive} at CPU {now}, before at CPU {was}: {why}.")
 }
 
-/// In sentences, one for each device, for whoever asks what is not as it was.
+/// Return sentences, one for each device, about the interrupts that are not as they were.
 pub fn sentences(tree: &Tree) -> Vec<String> {
     let mut devices: BTreeMap<String, Vec<Away>> = BTreeMap::new();
     let mut all: Vec<Away> = listed(tree).into_values().collect();
@@ -115,7 +117,7 @@ pub fn staying_away(tree: &Tree) -> usize {
 /// Return warnings for CPUs that are to go offline: which of their interrupts stay away, and which come back late.
 pub fn lost(tree: &Tree, knob: &str, gone: &Cpus) -> Vec<String> {
     let leaves = |irq: &u32| arrives(tree, *irq).intersection(gone).next().is_some();
-    // A managed one that may arrive nowhere else is switched off with its CPU and comes back with it
+    // A managed interrupt that may arrive nowhere else is switched off with its CPU and comes back with it
     // (kernel/irq/cpuhotplug.c).
     let movable = movable(tree);
     let stays_away = |irq: &u32| !allowed(tree, *irq).is_subset(gone) && !movable(*irq);
@@ -141,7 +143,7 @@ pub fn lost(tree: &Tree, knob: &str, gone: &Cpus) -> Vec<String> {
     said
 }
 
-/// Interrupts in words; of many, the first.
+/// Name interrupts; if there are many, the first ones.
 fn named(tree: &Tree, irqs: &[u32]) -> String {
     const MOST: usize = 4;
     let mut names: Vec<String> = irqs.iter().take(MOST).map(|irq| shown(*irq, &device(tree, *irq))).collect();
@@ -168,7 +170,7 @@ mod tests {
             fs::write(directory.join("smp_affinity"), "3\n").unwrap();
             fs::set_permissions(directory.join("smp_affinity"), fs::Permissions::from_mode(mode)).unwrap();
         }
-        // 36 has moved since; where 41 arrives is not told.
+        // Interrupt 36 has moved since; the CPU of 41 is not reported.
         let text = "      CPU0  CPU2\n  4:  900  900  ttyS0\n 36: 4000 1000 disk\n 40: 7 0 net\n 41: 9 9 x\n 42: 0 0 y\nLOC: 5 5 L\n";
         fs::write(root.join("proc/interrupts"), text).unwrap();
         let tree = Tree::new(&root);

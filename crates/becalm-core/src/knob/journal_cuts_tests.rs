@@ -1,5 +1,5 @@
-//! A machine comes back from every journal that ends anywhere: what a killed becalm has written up to any byte, and
-//! journals that earlier versions have written.
+//! Tests that a machine is restored from every journal that ends anywhere: what a killed becalm has written
+//! up to any byte, and journals that earlier versions have written.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,18 +18,18 @@ use super::watched::watch;
 
 type Files = BTreeMap<PathBuf, String>;
 
-/// A machine at a moment, and how much of the journal was written by then.
+/// A machine at a moment, and the length of the journal at that time.
 struct Moment {
     written: usize,
     files: Files,
 }
 
 thread_local! {
-    /// The machine that is recorded before each record of the journal, and its moments.
+    /// The machine before each record of the journal, and the recorded moments.
     static RECORDED: RefCell<Option<(PathBuf, Vec<Moment>)>> = const { RefCell::new(None) };
 }
 
-/// Called by a journal that is about to get another record.
+/// Record a moment; called by a journal before it gets another record.
 fn about_to_append(written: u64) {
     RECORDED.with_borrow_mut(|recorded| {
         if let Some((root, moments)) = recorded {
@@ -39,7 +39,7 @@ fn about_to_append(written: u64) {
     });
 }
 
-/// Settings of every kind, in sessions that switch between them.
+/// Return settings of every kind, in sessions that switch between them.
 fn sessions() -> Vec<(&'static str, Vec<Value>)> {
     let files = json!({"swappiness": 10, "governor": "performance", "frequency_floor": "max", "watchdogs": "off",
         "transparent_hugepages": "never", "stat_interval": 20, "cpu_dma_latency": 0, "smt": "off"});
@@ -55,7 +55,8 @@ fn sessions() -> Vec<(&'static str, Vec<Value>)> {
     ]
 }
 
-/// A journal is cut behind each byte; the machine is restored, too, every so many bytes: in `make test-long` at each.
+/// Return the distance between the bytes at which the machine is restored, too; the journal is cut at each.
+/// `make test-long` restores at each byte.
 fn stride() -> usize {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     if cases.unwrap_or(64) > 64 {
@@ -65,7 +66,7 @@ fn stride() -> usize {
     }
 }
 
-/// A machine in a directory, in memory where possible: it is made and restored thousands of times.
+/// A machine in a directory, in memory if possible: it is created and restored thousands of times.
 struct Laptop {
     root: PathBuf,
     tree: Tree,
@@ -92,7 +93,7 @@ impl Laptop {
         Begin { boot, becalm: word(), user: word(), pid: 1, title: word(), at: 0 }
     }
 
-    /// From the original, have these files and no others.
+    /// Change the original files to these.
     fn become_as(&self, files: &Files) {
         for path in self.original.keys().filter(|path| !files.contains_key(*path)) {
             fs::remove_file(self.root.join(path)).unwrap();
@@ -129,7 +130,7 @@ impl Laptop {
         names.into_iter().map(pair).filter(|(_, before, after)| before != after).collect()
     }
 
-    /// Hold settings one after the other, with the journal left as it is at the end.
+    /// Apply settings one after the other, with the journal left as it is at the end.
     fn hold(&self, wanted: &[Value]) -> (Vec<u8>, Vec<Moment>) {
         RECORDED.set(Some((self.root.clone(), Vec::new())));
         watch(Some(about_to_append));
@@ -155,7 +156,7 @@ impl Drop for Laptop {
     }
 }
 
-/// The text of all files but becalm's own, without the white space around it.
+/// Return the text of all files except becalm's own, without the white space around it.
 fn files_of(root: &Path) -> Files {
     fn collect(top: &Path, directory: &Path, found: &mut Files) {
         for entry in fs::read_dir(directory).unwrap() {
@@ -181,7 +182,7 @@ fn text_of(path: &Path) -> Option<String> {
     Some(bytes.into_iter().map(char::from).collect::<String>().trim().to_owned())
 }
 
-/// Each character is a byte.
+/// Write a text of which each character is a byte.
 fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text.chars().map(|character| character as u8).collect::<Vec<u8>>()).unwrap();
@@ -201,7 +202,8 @@ fn the_machine_comes_back_from_a_journal_that_was_cut_at_any_byte() {
         let touched: BTreeSet<PathBuf> = moments.iter().flat_map(|moment| changed(&moment.files)).collect();
         assert!(!touched.is_empty(), "{name}: settings were on");
         for (index, Moment { written, files }) in moments.iter().enumerate() {
-            // The machine is as it was when the record began until the last byte of it; then what it announces begins.
+            // The machine stays as it was when the record began until the record's last byte; then the
+            // announced change begins.
             let end = moments.get(index + 1).map_or(text.len(), |next| next.written);
             let whole = journal::parse(&text[..*written]);
             for cut in *written..=end {
@@ -213,7 +215,7 @@ fn the_machine_comes_back_from_a_journal_that_was_cut_at_any_byte() {
                 }
                 laptop.become_as(files);
                 laptop.recover(&text[..cut]);
-                // Looking at all files takes longest, and no path is in half a line.
+                // Checking all files takes longest, and half a line names no path.
                 let some = (cut != end).then_some(&touched);
                 assert_eq!(laptop.different(some), [], "{name}: byte {cut} of {}", text.len());
             }
@@ -221,7 +223,7 @@ fn the_machine_comes_back_from_a_journal_that_was_cut_at_any_byte() {
     }
 }
 
-/// The journals of a version, by the name of their session.
+/// Return the journals of a version, by the name of their session.
 fn earlier() -> Vec<(String, Vec<u8>)> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/vectors/journals");
     let mut found: Vec<(String, Vec<u8>)> = fs::read_dir(directory)
@@ -239,7 +241,8 @@ fn journals_of_earlier_versions_are_restored() {
     assert!(journals.len() >= sessions().len());
     for (name, text) in journals {
         let mut laptop = Laptop::new(&format!("earlier-{name}"));
-        // Without what the kernel does because of a value: it is not known which of that came before the cut.
+        // This leaves out the kernel's reactions to a value: it is not known which of them came before the
+        // cut.
         laptop.tree = Tree::new(&laptop.root);
         let lines: Vec<usize> = (0..text.len()).filter(|at| text[*at] == b'\n').map(|at| at + 1).collect();
         for cut in lines {
@@ -247,7 +250,7 @@ fn journals_of_earlier_versions_are_restored() {
             assert!(found.damaged.is_empty(), "{name}: {:?}", found.damaged);
             for entry in &found.entries {
                 for value in &entry.ours {
-                    // A place that this machine does not have refuses, and is as it was.
+                    // A place that this machine does not have fails, and stays as it was.
                     drop(entry.place.write(&laptop.tree, value));
                 }
             }

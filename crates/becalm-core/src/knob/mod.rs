@@ -1,13 +1,14 @@
-//! Knobs: the system parameters that becalm knows, what their values mean on a machine, and how that is worded. How they
-//! are written and restored is in `becalm_settings`, whose modules are named here, too.
+//! Knobs: the system parameters that becalm knows, the meaning of their values on a machine, and their
+//! description. `becalm_settings` writes and restores them; its modules are named here, too.
 //!
-//! `catalogue` is the table, with a file for each way of acting; `row` is what a row says, `domain` the values it takes
-//! (`process_list`: some of them). A request's settings are read by `settings`; `resolve` has the ways of acting say which
-//! `place`s they change on this machine (`draft`), with what is `affected` by CPUs that go and is `moved` by the kernel;
-//! `effect`, what those of the boot came to, by the `proof` that the kernel gives. `process` holds what a child does to
-//! itself between clone and exec. `reading` tells whether that can be found out while others are on.
-//! `cpuset_facts` and `interrupt_words` are for the person, `write_requests` for the
-//! helper that changes a machine for an agent without rights.
+//! `catalogue` is the table, with a file for each kind of knob; `row` has the fields of a row, `domain` its
+//! values (`process_list`: some of them). A request's settings are read by `settings`; `resolve` lets each
+//! kind add the `place`s that it changes on this machine (`draft`), with those that are `affected` by CPUs
+//! that go and `moved` by the kernel; `effect` finds the state of settings of the boot, by the `proof` in the
+//! kernel. `process` has the settings that a child applies to itself between clone and exec. `reading`
+//! decides whether settings can be read while others are on. `cpuset_facts` and `interrupt_words` have
+//! sentences for the user, `write_requests` those for the helper that changes a machine for an agent without
+//! rights.
 
 pub use becalm_settings::unprivileged::{directory, locks, played};
 pub use becalm_settings::{

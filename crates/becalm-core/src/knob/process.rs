@@ -1,8 +1,8 @@
-//! Knobs of scope `process` that the child sets itself, between clone and exec: how a value is read when settings are
-//! defined, and the system call that makes it the process's own.
+//! Knobs of scope `process` that the child sets itself, between clone and exec: how a value is read when
+//! settings are defined, and the system call that applies it to the process.
 //!
-//! One more is a pair of functions here and a row of the catalogue. The child may share the agent's memory, so what is
-//! called there makes system calls and nothing else.
+//! A new one is a pair of functions here and a row of the catalogue. The child may share the agent's memory,
+//! so functions called there only make system calls.
 
 use std::mem;
 
@@ -16,26 +16,26 @@ use crate::exec::prepare::{Operand, Preparation};
 #[derive(Clone, Default)]
 pub struct ProcessSettings {
     pub child: Preparation,
-    /// Drop the page cache before each run.
+    /// Whether to drop the page cache before each run.
     pub cold: bool,
-    /// Give every run the same environment, whatever padding its step asks for.
+    /// Whether every run has the same environment, whatever padding its step asks for.
     pub fixed_environment: bool,
 }
 
-/// Reads a value of the domain; None where it is not in it after all.
+/// A function that reads a value of the domain; None if it is not in it after all.
 pub type Read = fn(&Domain, &str) -> Option<Operand>;
 
-/// A whole number.
+/// Read a whole number.
 pub fn number(_domain: &Domain, value: &str) -> Option<Operand> {
     value.parse().ok().map(Operand::of)
 }
 
-/// 1 for off.
+/// Read a word, as 1 for off.
 pub fn switched_off(_domain: &Domain, value: &str) -> Option<Operand> {
     Some(Operand::of(i64::from(value == "off")))
 }
 
-/// A list such as 0,2-3; none of the CPUs may be beyond the set's 1024.
+/// Read a list such as 0,2-3; no CPU may be beyond the set's 1024.
 pub fn cpu_set(_domain: &Domain, value: &str) -> Option<Operand> {
     let mut operand = Operand::of(0);
     for cpu in super::cpus::parse(value)? {
@@ -46,14 +46,14 @@ pub fn cpu_set(_domain: &Domain, value: &str) -> Option<Operand> {
     Some(operand)
 }
 
-/// Class and level as `ioprio_set` takes them: class << 13 | level.
+/// Read class and level in the form of `ioprio_set`: class << 13 | level.
 pub fn io_class(domain: &Domain, value: &str) -> Option<Operand> {
     let (class, level) = domain.level(value)?;
     let class = ["none", "realtime", "best-effort", "idle"].iter().position(|name| *name == class)?;
     Some(Operand::of((class as i64) << 13 | level))
 }
 
-/// A scheduling policy, and its priority as the level.
+/// Read a scheduling policy, and its priority as the level.
 pub fn policy(domain: &Domain, value: &str) -> Option<Operand> {
     let (class, level) = domain.level(value)?;
     let number = match class {
@@ -67,21 +67,21 @@ pub fn policy(domain: &Domain, value: &str) -> Option<Operand> {
     Some(Operand { level, ..Operand::of(number.into()) })
 }
 
-/// sched_setaffinity(2).
+/// Apply by sched_setaffinity(2).
 pub fn bind(to: &Operand) -> bool {
     // SAFETY: the set lives through the call.
     unsafe { libc::sched_setaffinity(0, mem::size_of_val(&to.cpus), &to.cpus) == 0 }
 }
 
-/// setpriority(2).
+/// Apply by setpriority(2).
 pub fn renice(to: &Operand) -> bool {
     // SAFETY: no pointers.
     unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, to.number as c_int) == 0 }
 }
 
-/// ioprio_set(2); IOPRIO_WHO_PROCESS is 1 (include/uapi/linux/ioprio.h).
+/// Apply by ioprio_set(2); IOPRIO_WHO_PROCESS is 1 (include/uapi/linux/ioprio.h).
 pub fn set_io_priority(to: &Operand) -> bool {
-    // A class that needs rights may have been inherited; the kernel refuses to set what is set already.
+    // A class that needs rights may have been inherited; the kernel refuses to set even the present class.
     // SAFETY: no pointers.
     unsafe {
         libc::syscall(libc::SYS_ioprio_get, 1, 0) == to.number
@@ -89,7 +89,7 @@ pub fn set_io_priority(to: &Operand) -> bool {
     }
 }
 
-/// personality(2): 1 switches the randomisation of addresses off.
+/// Apply by personality(2): 1 switches the randomisation of addresses off.
 pub fn set_addresses(to: &Operand) -> bool {
     // SAFETY: no pointers.
     unsafe {
@@ -102,7 +102,7 @@ pub fn set_addresses(to: &Operand) -> bool {
     }
 }
 
-/// The policy by sched_setattr(2), with the default slice.
+/// Apply the policy by sched_setattr(2), with the default slice.
 pub fn set_policy(to: &Operand) -> bool {
     let (policy, priority) = (to.number as u32, to.level as u32);
     // SAFETY: no pointers. The call sets the nice value too; without this it would go back to 0.

@@ -1,4 +1,4 @@
-//! The table of timers: becalm's own, the ones that people use, and why one is not available.
+//! The table of timers: becalm's own, the usual ones, and the reasons why one is not available.
 
 use std::time::Instant;
 
@@ -9,7 +9,8 @@ use super::loaded::Loaded;
 use super::row::{row, Row};
 use super::{Timer, Unit};
 
-/// All timers of this machine, becalm's own first. `unusable`: why the processor's own counter is none, if so.
+/// Return all timers of this machine, becalm's own first. `unusable` is the reason why the processor's own
+/// counter cannot be used, if so.
 pub fn rows(unusable: Option<Unusable>, loaded: &Loaded) -> Vec<Row> {
     let usable = unusable.map_or(Ok(()), Err);
     let mut rows = vec![
@@ -35,7 +36,7 @@ pub fn rows(unusable: Option<Unusable>, loaded: &Loaded) -> Vec<Row> {
     rows
 }
 
-/// Spellings of `barrier`, `fenced`, `bare` and `cycles`.
+/// The spellings of `barrier`, `fenced`, `bare` and `cycles`.
 const NATIVE: (&str, &str, &str, &str) = if cfg!(target_arch = "x86_64") {
     ("rdtscp; lfence", "lfence; rdtsc; lfence", "rdtsc", "lfence; rdpmc; lfence")
 } else if cfg!(target_arch = "aarch64") {
@@ -48,7 +49,7 @@ fn plain(ticks: u64) -> Stamp {
     Stamp { ticks, processor: 0 }
 }
 
-/// becalm-clock's reads.
+/// The reads of becalm-clock.
 struct Barrier;
 
 impl Timer for Barrier {
@@ -63,7 +64,7 @@ impl Timer for Barrier {
     }
 }
 
-/// The other common spelling, where there is one.
+/// The other common spelling, if there is one.
 struct Fenced;
 
 impl Timer for Fenced {
@@ -78,7 +79,7 @@ impl Timer for Fenced {
     }
 }
 
-/// The counter without any order.
+/// A read of the counter without any order.
 struct Bare;
 
 impl Timer for Bare {
@@ -100,7 +101,7 @@ use becalm_clock::instructions::x86_64::{bare, fenced};
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 use becalm_clock::portable::{now_ns as bare, now_ns as fenced};
 
-/// libc's clock_gettime, which reads the counter in the vDSO where the kernel has one.
+/// The function clock_gettime of libc, which reads the counter in the vDSO if the kernel has one.
 struct Vdso;
 
 impl Timer for Vdso {
@@ -127,7 +128,7 @@ fn nanoseconds(time: &libc::timespec) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The same clock past the vDSO.
+/// The same clock by a system call, past the vDSO.
 struct SystemCall;
 
 impl Timer for SystemCall {
@@ -150,7 +151,7 @@ fn called() -> u64 {
     nanoseconds(&time)
 }
 
-/// The standard library's, from a moment in the past on.
+/// The standard library's clock, from a moment in the past on.
 struct Library(Instant);
 
 impl Timer for Library {

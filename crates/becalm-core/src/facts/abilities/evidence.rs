@@ -14,13 +14,13 @@ pub struct Evidence<'a> {
 pub enum Found {
     Have,
     Lacks(String),
-    /// It lacks, and the row's way out does not lead there; this one does, or none (empty).
+    /// It lacks, and the row's remedy does not help; this one does, or none (empty).
     Barred(String, &'static str),
     Unknown(String),
 }
 
 impl Evidence<'_> {
-    /// A fact, or why it is missing.
+    /// Return a fact, or the reason why it is missing.
     pub fn fact(&self, subject: &str, name: &str) -> Result<&Value, String> {
         let subject = &self.facts[subject];
         match &subject[name] {
@@ -29,7 +29,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// Whether this process has the capability; true, too, when it cannot be known.
+    /// Return whether this process has the capability; also true if that cannot be found out.
     pub fn capable(&self, name: &str) -> bool {
         self.facts["privileges"]["capabilities"]
             .as_array()
@@ -44,7 +44,7 @@ impl Evidence<'_> {
         !self.facts["virtualisation"]["container"].is_null()
     }
 
-    /// Have it when the file may be written.
+    /// Return `Have` if the file may be written.
     pub fn writable(&self, path: &str) -> Found {
         match self.machine.writable(path) {
             Ok(()) => Found::Have,
@@ -54,9 +54,9 @@ impl Evidence<'_> {
     }
 }
 
-/// Way out where a container, and nothing inside it, decides.
+/// The remedy if only the host of a container can decide.
 pub const OUTSIDE_CONTAINER: &str =
     "measure outside the container; inside, only the container's owner can allow it";
 
-/// Way out where only the hardware's owner has the setting.
+/// The remedy if only the hardware's owner has the setting.
 pub const BARE_METAL: &str = "only whoever runs the hypervisor can; here, compare in pairs";

@@ -1,4 +1,4 @@
-//! Probes of what the kernel tells and permits.
+//! Probes of what the kernel reports and permits.
 
 use super::evidence::{Evidence, Found, OUTSIDE_CONTAINER};
 use crate::facts::{cgroups, system};
@@ -52,7 +52,7 @@ pub fn scheduler_knobs(evidence: &Evidence) -> Found {
         return Found::Barred(reason, OUTSIDE_CONTAINER);
     }
     if evidence.facts["privileges"]["uid"] != 0 {
-        // The directory is closed to ordinary users, so existing and absent look the same to them.
+        // Ordinary users cannot read the directory, so existing and absent files look the same to them.
         return Found::Barred(reason, "run becalm with --sudo, on a machine where debugfs is mounted");
     }
     if evidence.machine.exists("sys/kernel/debug/sched") {
@@ -81,7 +81,7 @@ pub fn realtime_priority(evidence: &Evidence) -> Found {
     prioritised(evidence, "realtime_limit", 0)
 }
 
-/// By capability, or by a resource limit above `ordinary`.
+/// Return whether a priority is permitted, by a capability or by a resource limit above `ordinary`.
 fn prioritised(evidence: &Evidence, limit: &str, ordinary: i64) -> Found {
     if evidence.fact("privileges", "capabilities").is_ok() && evidence.capable("SYS_NICE") {
         return Found::Have;

@@ -1,6 +1,8 @@
-//! The abilities that a machine gives becalm, one row each: whether it has it, why not, and what would change that.
+//! The abilities that a machine gives becalm, one row each: whether it has it, the reason if not, and the
+//! remedy.
 //!
-//! Later features read this list instead of trying; `doctor` prints it. One more ability is one row and its probe.
+//! Later features read this list instead of trying; `doctor` prints it. A new ability is one row and its
+//! probe.
 
 mod evidence;
 mod kernel;
@@ -14,7 +16,7 @@ use evidence::{Evidence, Found};
 /// One ability.
 struct Row {
     name: &'static str,
-    /// In words, for a table.
+    /// The name in a table.
     title: &'static str,
     matters: &'static str,
     way_out: &'static str,
@@ -100,10 +102,10 @@ const TABLE: &[Row] = &[
         way_out: "run becalm as root" },
 ];
 
-/// The beginning of each way out that is not needed where `becalm-helper` changes settings as root.
+/// The beginning of each remedy that is not needed where `becalm-helper` changes settings as root.
 const WITH_SUDO: &str = "run becalm with --sudo";
 
-/// Have the entries say what can be had where another process changes settings as root.
+/// Change the entries to what is available if another process changes settings as root.
 pub fn lend_root(entries: &mut Value) {
     for entry in entries.as_array_mut().into_iter().flatten() {
         let rest = entry["way_out"].as_str().and_then(|way_out| way_out.strip_prefix(WITH_SUDO));
@@ -113,7 +115,7 @@ pub fn lend_root(entries: &mut Value) {
     }
 }
 
-/// One entry a row: name, title, have (null when nobody can tell), reason, way_out, matters.
+/// Return one entry per row: name, title, have (null if that cannot be found out), reason, way_out, matters.
 pub fn collect(machine: &Machine, facts: &Value) -> Value {
     let evidence = Evidence { machine, facts };
     let entry = |row: &Row| {

@@ -131,7 +131,8 @@ pub fn invariant_tsc(evidence: &Evidence) -> Found {
 }
 
 pub fn tsc_clocksource(evidence: &Evidence) -> Found {
-    // Read in user space by the vDSO; Arm's counter and the paravirtual clocks are, too.
+    // The clock sources that the vDSO reads in user space, which include Arm's counter and the paravirtual
+    // clocks.
     const FAST: &[&str] = &[
         "tsc",
         "kvm-clock",

@@ -7,7 +7,7 @@ use super::of_process::BeforeRun;
 pub const PLAIN: Form = Form(&[]);
 pub const ON_IS_1: Form = Form(&[("on", "1"), ("off", "0")]);
 
-/// A row that the others are written as differences from.
+/// The row on which the others are based.
 pub const ROW: Knob = Knob {
     name: "",
     scope: Scope::Live,

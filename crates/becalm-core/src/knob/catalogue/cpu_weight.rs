@@ -1,4 +1,4 @@
-//! The program's share of the CPUs, by a control group of its own.
+//! The program's share of the CPUs, by a separate control group.
 
 use super::super::controller;
 use super::super::draft::Draft;
@@ -33,7 +33,8 @@ impl Act for CpuWeight {
     }
 }
 
-/// The group of this machine, on the version of control groups that has the controller; an error says why in none.
+/// Return the group of this machine, in the version of control groups that has the controller; an error is
+/// the reason why none has.
 fn group(tree: &Tree) -> Result<Weighted, String> {
     Ok(Weighted { version: controller::version(tree, CONTROLLER, &format!("{V1}/cpu.shares"))? })
 }

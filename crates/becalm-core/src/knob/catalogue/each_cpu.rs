@@ -1,4 +1,4 @@
-//! One file of each CPU, all with the same value.
+//! Knobs of one file of each CPU, all with the same value.
 
 use super::super::domain::Kind;
 use super::super::draft::Draft;
@@ -6,7 +6,7 @@ use super::super::row::{Act, Form, Knob};
 use super::super::tree::Tree;
 use super::value::{each_cpu, read, same};
 
-/// This file below `/sys/devices/system/cpu/cpuN`, for every CPU.
+/// A knob of this file below `/sys/devices/system/cpu/cpuN`, for every CPU.
 #[derive(Debug)]
 pub struct EachCpu {
     pub file: &'static str,

@@ -1,4 +1,4 @@
-//! A feature of the scheduler: one of the words of a file that shows all of them.
+//! Knobs of a feature of the scheduler: one of the words of a file that lists all of them.
 
 use super::super::draft::Draft;
 use super::super::place::Place;

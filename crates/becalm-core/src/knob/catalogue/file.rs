@@ -1,4 +1,4 @@
-//! One file that holds the value.
+//! Knobs of one file that holds the value.
 
 use super::super::choice::chosen;
 use super::super::directory::choices;
@@ -7,7 +7,7 @@ use super::super::row::{Act, Form, Knob};
 use super::super::tree::Tree;
 use super::value::{lacking, read, DEBUGFS};
 
-/// The first of these files that exists, and how it spells values.
+/// A knob of the first of these files that exists, with its spelling of values.
 #[derive(Debug)]
 pub struct File(pub &'static [(&'static str, Form)]);
 
@@ -39,7 +39,7 @@ impl Act for File {
     }
 }
 
-/// Files that list their choices in brackets take no others.
+/// Check a value by the file: files that list their choices in brackets accept no others.
 fn choice(tree: &Tree, path: &str, value: &str) -> Result<(), String> {
     let text = tree.read(path).unwrap_or_default();
     let words: Vec<&str> = choices(&text).collect();

@@ -1,4 +1,4 @@
-//! The lowest frequency of each CPU.
+//! The knob of the lowest frequency of each CPU.
 
 use super::super::draft::Draft;
 use super::super::row::{Act, Form, Knob};
@@ -7,7 +7,7 @@ use super::value::{each_cpu, read, same};
 
 const FILE: &str = "cpufreq/scaling_min_freq";
 
-/// Each CPU's `scaling_min_freq`, in kHz; max is its own highest frequency.
+/// The knob of each CPU's `scaling_min_freq`, in kHz; max is the CPU's own highest frequency.
 #[derive(Debug)]
 pub struct FrequencyFloor;
 

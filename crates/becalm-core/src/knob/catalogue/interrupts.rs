@@ -1,4 +1,4 @@
-//! CPUs that take interrupts, or work of the kernel that is bound to none.
+//! Knobs of the CPUs for interrupts, or for work of the kernel that is bound to none.
 
 use super::super::affected::arrivals;
 use super::super::changes::Change;
@@ -9,12 +9,12 @@ use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::Tree;
 
-/// A mask of CPUs.
+/// A knob of a mask of CPUs.
 #[derive(Debug)]
 pub struct Interrupts {
     /// The file of the mask.
     pub mask: &'static str,
-    /// Whether the masks of all single interrupts go with it.
+    /// Whether the masks of all single interrupts change with it.
     pub each: bool,
 }
 
@@ -54,7 +54,8 @@ impl Act for Interrupts {
     }
 }
 
-/// Everywhere but on the CPUs that are kept for the program (now or since the boot) or, without any, on the first core.
+/// Return all CPUs except those that are reserved for the program (now or since the boot) or, without any,
+/// the first core.
 fn away(draft: &Draft) -> Result<Cpus, String> {
     let kept = if draft.reserved.is_empty() { draft.tree.first_core() } else { draft.reserved.clone() };
     let away: Cpus = draft.online.difference(&kept).copied().collect();

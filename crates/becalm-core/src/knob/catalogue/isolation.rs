@@ -1,4 +1,4 @@
-//! CPUs of the program's own, by cpusets.
+//! The knob of CPUs reserved for the program, by cpusets.
 
 use super::super::cpus::{self, Cpus};
 use super::super::cpuset::{self, Cpuset};
@@ -9,14 +9,15 @@ use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::Tree;
 
-/// The program is given the first core where interrupts that cannot be moved have fired so many times as often at the last
-/// one: less would not make up for what else the first has to do, as keeping the time.
+/// The factor by which interrupts that cannot be moved must have fired more often at the last core for the
+/// program to get the first one: less would not outweigh the other work of the first core, such as keeping
+/// the time.
 const TIMES: u64 = 10;
 
-/// Less often than this since the boot says nothing.
+/// The smallest number of interrupts since the boot that is meaningful.
 const SOME: u64 = 1_000;
 
-/// A cpuset for the program and, on cgroup v1, one for all others.
+/// The knob of a cpuset for the program and, on cgroup v1, one for all others.
 #[derive(Debug)]
 pub struct Isolation;
 
@@ -83,13 +84,13 @@ impl Act for Isolation {
             gather,
         };
         let own = set(&draft.reserved, false);
-        // On v1 every task is moved, and leaves its own CPUs behind.
+        // On v1 every task is moved, and loses its own CPUs.
         draft.changes.taken.extend(if version == 1 { &draft.online } else { &draft.reserved });
         if version == 2 {
             draft.controller(knob.name, cpuset::NAME);
             draft.push(knob.name, Place::Cpuset(own.clone()), cpuset::PRESENT);
         } else {
-            // Children may not have what their parent lacks: the deepest first.
+            // A child may not have CPUs that its parent lacks, so the deepest comes first.
             for (path, held) in cpuset::others(draft.tree).into_iter().rev() {
                 let held: Cpus = held.intersection(&draft.online).copied().collect();
                 let left: Cpus = held.difference(&draft.reserved).copied().collect();
@@ -99,7 +100,7 @@ impl Act for Isolation {
             }
             draft.push(knob.name, Place::Cpuset(set(&rest, true)), cpuset::PRESENT);
             draft.push(knob.name, Place::Cpuset(own.clone()), cpuset::PRESENT);
-            // Each set becomes a scheduling domain of its own.
+            // Each set becomes a separate scheduling domain.
             draft.file(knob.name, &format!("{root}/cpuset.sched_load_balance"), "0".to_owned());
         }
         Ok(())

@@ -1,11 +1,11 @@
-//! The bound on wake-up latency.
+//! The knob of the bound on wake-up latency.
 
 use super::super::draft::Draft;
 use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::Tree;
 
-/// `/dev/cpu_dma_latency`, as long as somebody holds it open.
+/// The knob of `/dev/cpu_dma_latency`, which holds as long as somebody has it open.
 #[derive(Debug)]
 pub struct Latency;
 

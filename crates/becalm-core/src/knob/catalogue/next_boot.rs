@@ -1,11 +1,11 @@
-//! Words of the kernel's command line, at the next boot.
+//! Knobs of words of the kernel's command line, at the next boot.
 
 use super::super::draft::Draft;
 use super::super::effect::supported;
 use super::super::row::{Act, Boot, Knob};
 use super::super::tree::Tree;
 
-/// A setting of the boot.
+/// A knob of the boot.
 #[derive(Debug)]
 pub struct AtBoot(pub Boot);
 
@@ -24,7 +24,7 @@ impl Act for AtBoot {
     }
 }
 
-/// Return the value on the kernel's command line of the first of these words that is on it.
+/// Return the value of the first of these words that is on the kernel's command line.
 fn given(line: &str, words: &[&str]) -> String {
     let given: Vec<&str> = line.split_ascii_whitespace().collect();
     for word in words {

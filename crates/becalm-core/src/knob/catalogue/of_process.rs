@@ -1,22 +1,22 @@
-//! Settings of the measured program only, which end with it. Nothing of the machine is written.
+//! Knobs of the measured program only, whose settings end with it. Nothing of the machine is written.
 
 use super::super::process::{has_slices, number, set_slice, Apply, ProcessSettings, Read};
 use super::super::row::{Act, Knob};
 use super::super::tree::Tree;
 
-/// By system calls in the child, between clone and exec (`knob::process`).
+/// A knob that is set by a system call in the child, between clone and exec (`knob::process`).
 #[derive(Debug)]
 pub struct InChild(pub Read, pub Apply);
 
-/// The slice: so, too, where the kernel knows of any.
+/// The knob of the slice, which is set in the same way if the kernel has slices.
 #[derive(Debug)]
 pub struct Slice;
 
-/// By the agent before each run.
+/// A knob that the agent sets before each run.
 #[derive(Debug)]
 pub struct BeforeRun;
 
-/// By the environment that the program gets.
+/// A knob that the program's environment sets.
 #[derive(Debug)]
 pub struct EnvironmentSize;
 

@@ -1,4 +1,4 @@
-//! CPUs that are online.
+//! The knob of the CPUs that are online.
 
 use super::super::changes::Change;
 use super::super::cpus::{self, Cpus};
@@ -8,7 +8,7 @@ use super::super::row::{Act, Knob};
 use super::super::tree::{Tree, CPU};
 use super::smt;
 
-/// `cpuN/online` of every CPU that can be switched.
+/// The knob of `cpuN/online` of every CPU that can be switched.
 #[derive(Debug)]
 pub struct OnlineCpus;
 
@@ -41,8 +41,8 @@ impl Act for OnlineCpus {
         let no_siblings = before != draft.online || smt::control(draft.tree).is_some_and(|smt| smt == "off");
         for cpu in switchable {
             let wanted = if kept.contains(&cpu) { "1" } else { "0" };
-            // With SMT off a sibling cannot come online: one that goes with it is not asked to, and which of the others
-            // are siblings cannot be seen.
+            // With SMT off a sibling cannot come online: one that goes offline with SMT is not switched on,
+            // and of the others it is not known which are siblings.
             if wanted == "1" && before.contains(&cpu) && !draft.online.contains(&cpu) {
                 continue;
             }

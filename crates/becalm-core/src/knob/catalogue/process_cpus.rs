@@ -1,4 +1,4 @@
-//! The CPUs of running processes.
+//! The knob of the CPUs of running processes.
 
 use super::super::cpus::{self, Cpus};
 use super::super::cpuset_facts;
@@ -11,7 +11,7 @@ use super::super::threads::{self, Masks};
 use super::super::tree::Tree;
 use crate::source::pid_stat::PidStat;
 
-/// Every thread of some processes is bound to CPUs, within those that the process may use.
+/// The knob that binds every thread of some processes to CPUs, within those that the process may use.
 #[derive(Debug)]
 pub struct ProcessCpus;
 
@@ -36,7 +36,7 @@ impl Act for ProcessCpus {
     }
 }
 
-/// The process that is meant, or why there is none that can be bound.
+/// Return the process, or the reason why none can be bound.
 fn place_of(tree: &Tree, asked: &Asked) -> Result<Place, String> {
     const PF_KTHREAD: u64 = 0x0020_0000;
     let pid = asked.pid;
@@ -49,7 +49,8 @@ fn place_of(tree: &Tree, asked: &Asked) -> Result<Place, String> {
             "process {pid} is not the one that was meant: that has ended, and its number is used again"
         ));
     }
-    // /proc/TID is there for every thread, and only the number of a process has a list of threads with itself first.
+    // /proc/TID exists for every thread, and only the number of a process has a list of threads that begins
+    // with itself.
     let group = tree.read(&format!("/proc/{pid}/status")).unwrap_or_default();
     let leader = group.lines().find_map(|line| line.strip_prefix("Tgid:")).map(str::trim);
     if let Some(leader) = leader.filter(|leader| *leader != pid.to_string()) {
@@ -62,8 +63,8 @@ fn place_of(tree: &Tree, asked: &Asked) -> Result<Place, String> {
     Ok(Place::Threads { pid, start, name })
 }
 
-/// Whether all CPUs are online and the process may use them, by its cpuset where that is known, else by what it had before
-/// becalm bound it.
+/// Check that all CPUs are online and that the process may use them, by its cpuset if that is known, else by
+/// what it had before becalm bound it.
 fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
     let offline: Cpus = asked.cpus.difference(&draft.online).copied().collect();
     if !offline.is_empty() {
@@ -78,7 +79,7 @@ fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
         || threads::masks(draft.tree, *pid, *start).map_err(|error| format!("{}: {error}", place.shown()));
     let had = (draft.original)(place).and_then(|original| Masks::parse(&original)).map_or_else(now, Ok)?;
     let had: Cpus = had.others.values().flatten().chain(&had.main).copied().collect();
-    // A mask is what somebody chose before, and who names CPUs chooses anew; a cpuset is a limit.
+    // A mask is an earlier choice of somebody, and a user who names CPUs chooses anew; a cpuset is a limit.
     let cpuset = cpuset_facts::of_process(draft.tree, *pid).map(|(_, has)| has);
     if asked.cpus.is_subset(&had) || cpuset.is_some_and(|has| asked.cpus.is_subset(&has)) {
         return Ok(());
@@ -92,7 +93,8 @@ fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
     ))
 }
 
-/// Tell how a person can give a process these CPUs: by its affinity where its cpuset has them, or by its cpuset.
+/// Explain how a user can give a process these CPUs: by its affinity if its cpuset has them, or by its
+/// cpuset.
 fn widening(draft: &Draft, pid: i32, wanted: &Cpus) -> String {
     let online = cpus::list(&draft.online);
     match cpuset_facts::of_process(draft.tree, pid) {

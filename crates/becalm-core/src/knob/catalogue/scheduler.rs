@@ -1,9 +1,9 @@
-//! Rows of the scheduler as a whole: what it does with all tasks. What it does with one program is among those of the
-//! measured program (`nice`, `policy`, `slice_ns`).
+//! The rows of the scheduler as a whole: its treatment of all tasks. Its treatment of one program is among
+//! the rows of the measured program (`nice`, `policy`, `slice_ns`).
 //!
-//! Times and numbers are in debugfs since 5.13 and were in /proc/sys/kernel before; those of CFS end with 6.5, those of
-//! EEVDF begin with 6.6. Hosts at which a row points are guests that come with becalm's images, so `tests/system/guest` sees
-//! that they have it.
+//! Times and numbers are in debugfs since 5.13 and were in /proc/sys/kernel before; those of CFS end with
+//! 6.5, those of EEVDF begin with 6.6. The hosts that a row names are guests that come with becalm's images,
+//! and `tests/system/guest` checks that they have it.
 
 use super::super::domain::Scale::{Linear, Log};
 use super::super::domain::{range, special, words, Special, DEFAULT};
@@ -27,7 +27,7 @@ const AT_ONCE: &[Special] = &[special("0", "at once")];
 const NEVER_HOT: &[Special] =
     &[special("0", "no waiting task counts as cache-hot"), special("4294967295", "every one does")];
 
-/// A file of debugfs since 5.13, of /proc/sys/kernel before.
+/// Define a file of debugfs since 5.13, of /proc/sys/kernel before.
 macro_rules! file {
     ($name:literal, $before:literal, $form:expr) => {
         &File(&[
@@ -37,7 +37,8 @@ macro_rules! file {
     };
 }
 
-/// A feature: its name here, the kernel's, a guest that has it, what other kernels lack, which have it, what it does.
+/// Define a feature: its name here, the kernel's, a guest that has it, the reason on other kernels, the
+/// kernels that have it, its effect.
 macro_rules! feature {
     ($name:literal, $kernel:literal, $elsewhere:expr, $absent:expr, $kernels:expr, $does:literal, $costs:literal) => {
         Knob {
@@ -57,10 +58,10 @@ macro_rules! feature {
 #[rustfmt::skip]
 pub const SCHEDULER: &[Knob] = &[
     // --- times and numbers -------------------------------------------------------------------------------------------
-    // The bounds of the first three are the kernel's own (kernel/sysctl.c of 5.12: min_sched_granularity_ns to
-    // max_sched_granularity_ns, and from 0 for waking up, on the scale on which published experiments vary it). Others that
-    // may be 0 have it next to a range from 1 us on: what is shorter than a switch of tasks is as good as 0, and on a
-    // logarithmic scale there is no 0.
+    // The bounds of the first three are the kernel's own (kernel/sysctl.c of 5.12: min_sched_granularity_ns
+    // to max_sched_granularity_ns, and from 0 for waking up, on the scale of published experiments). Others
+    // that may be 0 have it next to a range from 1 us on: a time shorter than a switch of tasks is as good as
+    // 0, and on a logarithmic scale there is no 0.
     Knob { name: "sched_latency_ns", domain: range(100_000, 1_000_000_000, "ns", Log), absent: CFS, kernels: UP_TO, elsewhere: WITH_CFS,
         act: file!("latency_ns", "sched_latency_ns", PLAIN),
         rationale: "in which time every runnable task gets its turn: long turns spare switches and caches",
@@ -94,9 +95,9 @@ pub const SCHEDULER: &[Knob] = &[
         act: file!("nr_migrate", "sched_nr_migrate", PLAIN),
         rationale: "how many tasks one round of load balancing looks at, with interrupts off",
         costs: "large: longer times without interrupts", source: "kernel/sched/fair.c, detach_tasks", ..ROW },
-    // Before CPUs come and go and before the times, and after both on the way back: a write here takes the times as they are,
-    // and the CPUs that there are, for that from which the kernel computes the times when CPUs come and go
-    // (kernel/sched/fair.c, sched_update_scaling), and nothing shows what that is.
+    // This comes before CPUs come and go and before the times, and after both in a restore: from a write here
+    // on, the kernel computes the times from the present ones and the present CPUs when CPUs come and go
+    // (kernel/sched/fair.c, sched_update_scaling), and these are not visible anywhere.
     Knob { name: "sched_tunable_scaling", domain: words(&["none", "log", "linear"]), absent: NO_SUCH, elsewhere: WITH_CFS, order: 8,
         act: file!("tunable_scaling", "sched_tunable_scaling", SCALING),
         rationale: "how the scheduler's times grow with the number of CPUs when that changes",
@@ -119,7 +120,7 @@ pub const SCHEDULER: &[Knob] = &[
         source: "Documentation/scheduler/sched-bwc.rst", ..ROW },
 
     // --- who runs in real time ---------------------------------------------------------------------------------------
-    // The kernel takes less than 10 ms too, at which its own threads of realtime priority would starve.
+    // The kernel also accepts less than 10 ms, with which its own threads of realtime priority would starve.
     Knob { name: "sched_rt_runtime_us", group: Dangerous, domain: range(10_000, 1_000_000, "us", Linear).or(&[special("-1", "no limit")]),
         act: &File(&[("/proc/sys/kernel/sched_rt_runtime_us", PLAIN)]),
         rationale: "how much of each sched_rt_period_us (a second) programs of the policies fifo and rr may run; since 6.12 the kernel's fair server sees to that, except with RT_GROUP_SCHED",
@@ -134,7 +135,8 @@ pub const SCHEDULER: &[Knob] = &[
     // be restored.
 
     // --- memory of several nodes -------------------------------------------------------------------------------------
-    // The kernel bounds only the size, from below. They act while numa_balancing is on, on machines of several nodes.
+    // The kernel bounds only the size, from below. They have an effect while numa_balancing is on, on
+    // machines of several nodes.
     Knob { name: "numa_scan_delay_ms", domain: range(1, 1_000_000, "ms", Log).or(AT_ONCE), absent: NO_NUMA, elsewhere: WITH_CFS,
         act: file!("numa_balancing/scan_delay_ms", "numa_balancing_scan_delay_ms", PLAIN),
         rationale: "how long a program runs before its memory is looked through the first time",
@@ -154,8 +156,9 @@ pub const SCHEDULER: &[Knob] = &[
         costs: "large: longer interruptions", source: "Documentation/admin-guide/sysctl/kernel.rst, numa_balancing", ..ROW },
 
     // --- features ----------------------------------------------------------------------------------------------------
-    // A row each, so that each is a factor. Left out are those that only warn (WARN_DOUBLE_CLOCK, LATENCY_WARN), those of
-    // realtime and deadline tasks, and those that correct the accounting of load (ATTACH_AGE_LOAD, UTIL_EST_FASTUP).
+    // Each has a row, so that each is a factor. Left out are those that only warn (WARN_DOUBLE_CLOCK,
+    // LATENCY_WARN), those of realtime and deadline tasks, and those that correct the accounting of load
+    // (ATTACH_AGE_LOAD, UTIL_EST_FASTUP).
     feature!("wakeup_preemption", "WAKEUP_PREEMPTION", WITH_CFS, NO_SUCH, (None, None),
         "a task that wakes up may interrupt the one that runs", "off: woken programs wait for the end of the other's turn"),
     feature!("next_buddy", "NEXT_BUDDY", WITH_CFS, NO_SUCH, (None, None),

@@ -1,4 +1,4 @@
-//! Services that rewrite settings, stopped or not.
+//! The knob of services that rewrite settings, stopped or not.
 
 use super::super::draft::Draft;
 use super::super::place::Place;
@@ -8,7 +8,7 @@ use super::super::tree::Tree;
 use crate::facts::read::Machine;
 use crate::facts::services;
 
-/// Their processes, by SIGSTOP and SIGCONT.
+/// The knob of their processes, by SIGSTOP and SIGCONT.
 #[derive(Debug)]
 pub struct Services;
 

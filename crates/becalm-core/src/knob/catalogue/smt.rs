@@ -1,4 +1,4 @@
-//! Simultaneous multithreading, on or off.
+//! The knob of simultaneous multithreading, on or off.
 
 use super::super::cpus::{self, Cpus};
 use super::super::draft::Draft;
@@ -6,7 +6,7 @@ use super::super::place::Place;
 use super::super::row::{Act, Knob};
 use super::super::tree::{Tree, CPU};
 
-/// `smt/control`.
+/// The knob of `smt/control`.
 #[derive(Debug)]
 pub struct Smt;
 
@@ -36,7 +36,7 @@ impl Act for Smt {
     }
 }
 
-/// Whether SMT is on or off; None where it cannot be set.
+/// Return whether SMT is on or off; None if it cannot be set.
 pub fn control(tree: &Tree) -> Option<String> {
     let control = tree.read(&format!("{CPU}/smt/control")).ok()?;
     matches!(control.as_str(), "on" | "off").then_some(control)

@@ -1,4 +1,4 @@
-//! Swap areas, all of them on or off.
+//! The knob of swap areas, all of them on or off.
 
 use super::super::draft::Draft;
 use super::super::place::Place;
@@ -6,7 +6,7 @@ use super::super::row::{Act, Knob};
 use super::super::swap;
 use super::super::tree::Tree;
 
-/// Every swap area that is on.
+/// The knob of every swap area that is on.
 #[derive(Debug)]
 pub struct SwapAreas;
 
@@ -21,7 +21,7 @@ impl Act for SwapAreas {
     fn resolve(&self, draft: &mut Draft, knob: &'static Knob, value: &str) -> Result<(), String> {
         for (area, _) in swap::areas(draft.tree).map_err(|error| error.to_string())? {
             if value == swap::OFF {
-                // A file that was deleted while it is on, or is in another mount namespace.
+                // The file was deleted while the area is on, or is in another mount namespace.
                 if !draft.tree.exists(&area) {
                     return Err(format!(
                         "the swap area {area} has no file of that name any more, so it could not be switched on again"

@@ -1,4 +1,4 @@
-//! Readers that several ways of acting share: the value in a file, and the same file of every CPU.
+//! Functions that several kinds of knobs share: the value in a file, and the same file of every CPU.
 
 use std::io;
 
@@ -6,14 +6,15 @@ use super::super::choice::chosen;
 use super::super::row::{Form, Knob, Version};
 use super::super::tree::{Tree, CPU};
 
-/// Where the kernel shows what is not for programs. Closed to ordinary users.
+/// The place of the kernel's files that are not for programs. Ordinary users cannot read it.
 pub const DEBUGFS: &str = "/sys/kernel/debug";
 
-/// The value in a file, in the knob's spelling.
+/// Return the value in a file, in the knob's spelling.
 pub fn read(tree: &Tree, path: &str, form: Form) -> Result<String, String> {
     match tree.read(path) {
         Ok(text) => Ok(form.read(chosen(&text))),
-        // Root may read all files; EPERM is the kernel's own no (Documentation: lockdown, LOCKDOWN_DEBUGFS).
+        // Root may read all files, so EPERM is the kernel's own refusal (Documentation: lockdown,
+        // LOCKDOWN_DEBUGFS).
         Err(error) if error.raw_os_error() == Some(libc::EPERM) && path.starts_with(DEBUGFS) => Err(format!(
             "the kernel's lockdown refuses {path}: boot without it (lockdown=none, or secure boot off)"
         )),
@@ -21,7 +22,7 @@ pub fn read(tree: &Tree, path: &str, form: Form) -> Result<String, String> {
     }
 }
 
-/// Why a file of debugfs is not there: because this kernel has none, whether debugfs can be looked at or not.
+/// Return why a file of debugfs does not exist: this kernel has none, whether debugfs can be read or not.
 pub fn lacking(tree: &Tree, knob: &Knob) -> String {
     if never_here(tree, knob) {
         return knob.absent.to_owned();
@@ -35,7 +36,7 @@ pub fn lacking(tree: &Tree, knob: &Knob) -> String {
     }
 }
 
-/// Whether the version of the kernel rules a knob out.
+/// Return whether the version of the kernel rules a knob out.
 fn never_here(tree: &Tree, knob: &Knob) -> bool {
     let Some(here) = tree.read("/proc/sys/kernel/osrelease").ok().and_then(|text| version(&text)) else {
         return false;
@@ -44,19 +45,19 @@ fn never_here(tree: &Tree, knob: &Knob) -> bool {
     since.is_some_and(|since| here < since) || before.is_some_and(|before| here >= before)
 }
 
-/// Major and minor number of "6.18.5-cloud-amd64".
+/// Return the major and minor number of "6.18.5-cloud-amd64".
 fn version(release: &str) -> Option<Version> {
     let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
-/// One value, or all of them when they differ; None when there are none.
+/// Return one value, or all of them if they differ; None if there are none.
 pub fn same(mut values: Vec<String>) -> Option<String> {
     values.dedup();
     (!values.is_empty()).then(|| values.join(", "))
 }
 
-/// This file of every CPU that has it.
+/// Return this file of every CPU that has it.
 pub fn each_cpu(tree: &Tree, file: &str) -> Vec<String> {
     let paths = tree.numbered(CPU, "cpu").into_iter().map(|cpu| format!("{CPU}/cpu{cpu}/{file}"));
     paths.filter(|path| tree.exists(path)).collect()
