@@ -1,4 +1,4 @@
-//! The user who had this program started as root, and which processes belong to that user.
+//! The user who had this program started as root, and the processes that belong to that user.
 
 use std::fs;
 use std::io;
@@ -6,17 +6,17 @@ use std::os::fd::OwnedFd;
 
 use becalm_settings::pidfd;
 
-/// Variables in which programs that make a user root say who that was: sudo(8), pkexec(1). Both set them whatever the user
-/// says; nothing else of the environment is read.
+/// The variables in which programs that make a user root name that user: sudo(8), pkexec(1). Both set them
+/// regardless of the user; nothing else of the environment is read.
 const CALLERS: [&str; 2] = ["SUDO_UID", "PKEXEC_UID"];
 
-/// Return the caller's user number, root's when nobody called. An error for a variable that is no number.
+/// Return the caller's user number, root's if nobody called. An error if a variable is not a number.
 pub fn caller() -> Result<u32, String> {
     let Some(text) = CALLERS.iter().find_map(|name| std::env::var(name).ok()) else { return Ok(0) };
     text.parse().map_err(|_| format!("{text:?} is not a user's number"))
 }
 
-/// A user's name in passwd(5), without the name services, which are other programs.
+/// Return a user's name from passwd(5), without the name services, which are other programs.
 pub fn name(uid: u32) -> String {
     let text = fs::read_to_string("/etc/passwd").unwrap_or_default();
     let named = |line: &str| {
@@ -27,15 +27,15 @@ pub fn name(uid: u32) -> String {
     text.lines().find_map(named).unwrap_or_else(|| format!("user {uid}"))
 }
 
-/// A process of a user, held by a descriptor: its number cannot mean another one unnoticed.
+/// A process of a user, held by a descriptor: its number cannot be reused unnoticed.
 pub struct OwnProcess {
     pub pid: libc::pid_t,
     descriptor: OwnedFd,
 }
 
 impl OwnProcess {
-    /// A process that is this user's alone: by all four of its user numbers (proc_pid_status(5)), so none that is about to
-    /// have another's rights.
+    /// Hold a process that belongs only to this user: by all four of its user numbers (proc_pid_status(5)),
+    /// so none that is about to get another user's rights.
     pub fn of(pid: libc::pid_t, uid: u32) -> io::Result<Self> {
         let process = Self { pid, descriptor: pidfd::open(pid)? };
         let status = fs::read_to_string(format!("/proc/{pid}/status"))?;
@@ -44,11 +44,11 @@ impl OwnProcess {
         if uids.split_ascii_whitespace().count() != 4 || !uids.split_ascii_whitespace().all(own) {
             return Err(io::Error::from_raw_os_error(libc::EPERM));
         }
-        // What was read was its status if it is still there.
+        // The status was that of this process if it still exists.
         process.lives().then_some(process).ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))
     }
 
-    /// Whether it has not ended: until then its number is its own.
+    /// Return whether it has not ended: until then no other process has its number.
     pub fn lives(&self) -> bool {
         !pidfd::has_ended(&self.descriptor, 0)
     }

@@ -1,4 +1,5 @@
-//! Lines in and out, without ever waiting for a reader alone: a signal that asks to end, and an input that closes, end both.
+//! Lines in and out. No wait is for a reader only: a signal that asks to end, and an input that closes, end
+//! both.
 
 use std::io::{self, Read, Write};
 use std::mem::MaybeUninit;
@@ -13,19 +14,19 @@ use crate::request::LONGEST;
 /// The number of bytes that a writable pipe takes at once (pipe(7), PIPE_BUF).
 const PIECE: usize = 4096;
 
-/// Signals that ask to end.
+/// The signals that ask to end.
 const SIGNALS: [libc::c_int; 4] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
 
 /// Standard input and output, and signals.
 pub struct Conversation {
     signals: OwnedFd,
     waiting: Vec<u8>,
-    /// The line that is coming is longer than any may be.
+    /// Whether the line that is arriving is longer than permitted.
     too_long: bool,
 }
 
 impl Conversation {
-    /// Have signals come as something to read, and a reader that has gone as an error.
+    /// Make signals readable, and a reader that has gone an error.
     pub fn open() -> io::Result<Self> {
         let mut set = MaybeUninit::uninit();
         // SAFETY: the set is initialised before it is used.
@@ -42,7 +43,8 @@ impl Conversation {
         Ok(Self { signals, waiting: Vec::new(), too_long: false })
     }
 
-    /// The next line, None in place of one that is too long; None when there is no more, or a signal has come.
+    /// Return the next line, None in place of one that is too long; None when there is no more, or a signal
+    /// has come.
     pub fn line(&mut self) -> io::Result<Option<Option<Vec<u8>>>> {
         loop {
             if let Some(end) = self.waiting.iter().position(|byte| *byte == b'\n') {
@@ -67,7 +69,7 @@ impl Conversation {
         }
     }
 
-    /// Send a line; false when it could not be, because the other side has gone or a signal has come.
+    /// Send a line; return false if the other side has gone or a signal has come.
     pub fn send(&mut self, value: &Value) -> io::Result<bool> {
         let text = format!("{value}\n");
         for piece in text.as_bytes().chunks(PIECE) {
@@ -81,7 +83,8 @@ impl Conversation {
         Ok(true)
     }
 
-    /// Wait until a descriptor is ready, the other side has closed our input, or a signal has come; whether one has.
+    /// Wait until a descriptor is ready, the other side has closed our input, or a signal has come; return
+    /// whether one has.
     fn has_signal(&self, descriptor: RawFd, events: libc::c_short) -> io::Result<bool> {
         let poll = |fd, events| libc::pollfd { fd, events, revents: 0 };
         let signals = poll(self.signals.as_raw_fd(), libc::POLLIN);

@@ -1,5 +1,5 @@
-//! Settings of the machine for an agent that is not root: a `server` answers each `request` of a `conversation` with the
-//! `caller`, whose processes get a `priority` or a group.
+//! Settings of the machine for an agent that is not root: a `server` answers each `request` of a
+//! `conversation` with the `caller`. Processes of the caller get a `priority` or a group.
 
 pub mod caller;
 pub mod conversation;

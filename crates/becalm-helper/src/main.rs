@@ -1,9 +1,10 @@
-//! `becalm-helper`: what root runs for an agent that is not root (docs/explanation/threat-model.md).
+//! The program `becalm-helper`, which root runs for an agent that is not root
+//! (docs/explanation/threat-model.md).
 //!
-//! It has a table of what may be set, with journal, lock and guard, and nothing else: it starts no program, takes no
-//! argument and no path, reads of its environment who called sudo, and checks every value. It speaks lines of JSON on
-//! standard input and output. When its input closes, a signal asks it to end or nobody reads its output, all settings
-//! are restored.
+//! It has a table of what may be set, with journal, lock and guard, and nothing else: it starts no program,
+//! accepts no argument and no path, reads from its environment only who called sudo, and checks every value.
+//! It exchanges lines of JSON on standard input and output. When its input closes, a signal asks it to end or
+//! nobody reads its output, all settings are restored.
 
 use std::io;
 use std::process::ExitCode;

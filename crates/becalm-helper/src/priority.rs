@@ -1,4 +1,4 @@
-//! Priorities of a process of somebody else's, given and taken back: those that a user may not take.
+//! Priorities of another user's process, set and restored: those that a user may not set.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,7 +8,7 @@ use becalm_settings::rank::Rank;
 
 use crate::caller::OwnProcess;
 
-/// Values by name, as a request has them.
+/// The values by name, as in a request.
 pub type Priorities = BTreeMap<String, String>;
 
 /// The priorities that a process had before.
@@ -38,16 +38,16 @@ impl Before {
         }
     }
 
-    /// Give it what it had.
+    /// Restore its earlier priorities.
     pub fn give_back(self) {
         if self.process.lives() {
-            // One that has ended meanwhile needs none.
+            // A process that has ended meanwhile needs none.
             drop(self.rank.give(self.process.pid));
         }
     }
 }
 
-/// Set one priority; None where there is no such name, or its value is out of bounds.
+/// Set one priority; None if there is no such name, or its value is out of bounds.
 fn set(rank: &mut Rank, name: &str, value: &str) -> Option<()> {
     let (word, level) = value.split_once(':').map_or((value, None), |(word, level)| (word, Some(level)));
     let level = level.map_or(Some(None), |level| level.parse::<i32>().ok().map(Some))?;
@@ -58,7 +58,7 @@ fn set(rank: &mut Rank, name: &str, value: &str) -> Option<()> {
         ("policy", "other", None) => (rank.policy, rank.level) = (libc::SCHED_OTHER, 0),
         ("policy", "batch", None) => (rank.policy, rank.level) = (libc::SCHED_BATCH, 0),
         ("policy", "idle", None) => (rank.policy, rank.level) = (libc::SCHED_IDLE, 0),
-        // Class << 13 | level (ioprio_set(2)); the level that a class alone has is the middle one.
+        // The value is class << 13 | level (ioprio_set(2)); a class without a level gets the middle one.
         ("io_priority", "none", None) => rank.io = 0,
         ("io_priority", "realtime", None | Some(0..=7)) => rank.io = 1 << 13 | level.unwrap_or(4),
         ("io_priority", "best-effort", None | Some(0..=7)) => rank.io = 2 << 13 | level.unwrap_or(4),

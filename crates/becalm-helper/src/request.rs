@@ -1,5 +1,5 @@
-//! Requests to `becalm-helper`, a line of JSON each (docs/reference/helper.md). No field is a path, a program or a
-//! variable; what is not listed here is refused.
+//! Requests to `becalm-helper`, a line of JSON each (docs/reference/helper.md). No field is a path, a program
+//! or a variable; anything that is not listed here is refused.
 
 use becalm_settings::failure::Failure;
 use becalm_settings::table::WriteRequest;
@@ -11,66 +11,68 @@ use crate::priority::Priorities;
 /// The protocol's version.
 pub const VERSION: u32 = 1;
 
-/// A longer line is refused: the places of thousands of CPUs and interrupts are fewer bytes.
+/// The longest line, bytes: the places of thousands of CPUs and interrupts are fewer bytes.
 pub const LONGEST: usize = 4 << 20;
 
-/// A title may be so many characters.
+/// The longest title, in characters.
 pub const LONGEST_TITLE: usize = 500;
 
-/// Interrupts are waited for so long at most, s.
+/// The longest wait for interrupts, s.
 pub const LONGEST_WAIT_S: f64 = 3600.0;
 
 /// A request.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// The first one.
+    /// The first request.
     Hello {
         protocol: u32,
         /// The purpose of the settings, for root to read.
         #[serde(default)]
         title: String,
-        /// The person's name for it, apart from others of the same user.
+        /// The name that the user chose, to distinguish this from others of the same user.
         #[serde(default)]
         owner: String,
-        /// Seconds that interrupts may take, in the background, to be back where they were.
+        /// The time, s, that interrupts may take, in the background, to be back where they were.
         #[serde(default = "minute")]
         interrupt_wait_s: f64,
     },
-    /// Return what settings are found by and only root may read.
+    /// Return the data that only root may read and that settings depend on.
     View {},
-    /// Have these on, and no others.
+    /// Apply these settings, and restore all others.
     Switch {
         #[serde(default)]
         writes: Vec<WriteRequest>,
-        /// Places that change with them: rows of side effects, and what is `*` there; without names all that are there.
+        /// The places that change with them: rows of side effects, and the names that replace `*` there;
+        /// without names all that exist.
         #[serde(default)]
         watched: Vec<(usize, Vec<String>)>,
-        /// CPUs that tasks lose, and that go offline.
+        /// The CPUs that tasks lose, and those that go offline.
         #[serde(default)]
         taken: String,
         #[serde(default)]
         offline: String,
     },
-    /// Leave what is on when this ends; under these names and values in the journal.
+    /// Leave the settings on when this ends, with these names and values in the journal.
     Keep {
         settings: Map<String, Value>,
     },
-    /// Restore what is on.
+    /// Restore the settings that are on.
     Release {},
-    /// Restore what anybody has left on; `force`: also what somebody else changed, and end whoever holds the machine;
-    /// `mine`: only what this user has applied, under the `owner` of `hello`.
+    /// Restore what anybody has left on; `force`: also what somebody else changed, and end the process that
+    /// holds the machine; `mine`: only what this user has applied, under the `owner` of `hello`.
     Restore {
         #[serde(default)]
         force: bool,
         #[serde(default)]
         mine: bool,
     },
-    /// Take the observations since the last such request.
+    /// Return the observations since the last such request.
     Noticed {},
-    /// Have programs join the group of settings that stay.
+    /// Have programs join the group of settings that an earlier becalm left on.
     JoinKept {},
-    /// Have a process of the caller's in the group that settings make, and with these priorities, until the next `place`.
+    /// Put a process of the caller into the group of the settings, and give it these priorities, until the
+    /// next `place`.
     Place {
         pid: Option<i32>,
         #[serde(default)]

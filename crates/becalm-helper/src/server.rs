@@ -1,4 +1,5 @@
-//! Answer requests about one machine, one after the other. However the conversation ends, all settings are restored.
+//! The answers to requests about one machine, one after the other. However the conversation ends, all
+//! settings are restored.
 
 use std::time::Duration;
 
@@ -20,10 +21,10 @@ use crate::caller::{self, OwnProcess};
 use crate::priority::{Before, Priorities};
 use crate::request::{Request, LONGEST_TITLE, LONGEST_WAIT_S, VERSION};
 
-/// Files below this are for root alone.
+/// The directory whose files only root may read.
 const HIDDEN: &str = "/sys/kernel/debug";
 
-/// A value that is left in the journal may be so long: the CPUs of thousands of processes are shorter.
+/// The longest value that is stored in the journal, bytes: the CPUs of thousands of processes are shorter.
 const LONGEST_VALUE: usize = 1 << 20;
 
 /// A conversation about a machine.
@@ -32,7 +33,7 @@ pub struct Server {
     /// The user whose processes are placed.
     uid: u32,
     greeted: bool,
-    /// The process that was placed, and what it was before.
+    /// The process that was placed, and its earlier state.
     placed: Option<(OwnProcess, Before)>,
     over: bool,
 }
@@ -40,17 +41,17 @@ pub struct Server {
 type Answer = Result<Value, Failure>;
 
 impl Server {
-    /// A conversation with a user.
+    /// Begin a conversation with a user.
     pub fn new(held: Held, uid: u32) -> Self {
         Self { held, uid, greeted: false, placed: None, over: false }
     }
 
-    /// Whether the other side has said goodbye.
+    /// Return whether the other side has said goodbye.
     pub fn is_over(&self) -> bool {
         self.over
     }
 
-    /// Answer a request: what goes out for it.
+    /// Return the answer to a request.
     pub fn answer(&mut self, request: Result<Request, Failure>) -> Value {
         match request.and_then(|request| self.serve(request)) {
             Ok(Value::Object(fields)) => {
@@ -65,7 +66,7 @@ impl Server {
         }
     }
 
-    /// Restore all. What is not as it was, a sentence each.
+    /// Restore everything. Return a sentence for each place that is not as it was.
     pub fn end(&mut self) -> Vec<String> {
         self.lift();
         unsettled(&self.held.release())
@@ -140,8 +141,8 @@ impl Server {
         Ok(json!({}))
     }
 
-    /// Return what settings are found by and only root may read: files of the table, interrupts that cannot be moved, and
-    /// what those who have the machine have it for.
+    /// Return the data that only root may read and that settings depend on: files of the table, interrupts
+    /// that cannot be moved, and the purposes of those who hold the machine.
     fn view(&self) -> Value {
         let tree = &self.held.tree;
         let hidden = ROWS.iter().map(|(_, path, _)| *path).filter(|path| path.starts_with(HIDDEN));
@@ -162,7 +163,8 @@ impl Server {
             "busy": lock::holder(tree).unwrap_or_default()})
     }
 
-    /// Have these on, and no others: each is checked by the table, which alone says where it is written.
+    /// Apply these settings, and restore all others. Each is checked by the table, which alone decides where
+    /// it is written.
     fn switch(
         &mut self,
         writes: Vec<WriteRequest>,
@@ -196,7 +198,7 @@ impl Server {
         Ok(json!({"joins": self.held.group().is_some(), "remarks": remarks}))
     }
 
-    /// Leave what is on. The names and values are for others to read, so they are settings and nothing else.
+    /// Leave the settings on. Others read the names and values, so these must be settings and nothing else.
     fn keep(&mut self, settings: &Map<String, Value>) -> Answer {
         let short = |value: &Value| {
             (value.is_string() || value.is_i64() || value.is_boolean())
@@ -211,7 +213,7 @@ impl Server {
         Ok(json!({}))
     }
 
-    /// Raise a refusal for a process of somebody else. One that is written to is known by its start, too.
+    /// Fail for a process of somebody else. One that is written to is identified by its start, too.
     fn check_owner(&self, pid: i32, start: u64) -> Result<(), Failure> {
         if self.uid == 0 {
             return Ok(());
@@ -248,7 +250,7 @@ impl Server {
         Ok(json!({"joined": self.held.is_seated()}))
     }
 
-    /// Take a process out of the group, and its priorities from it.
+    /// Remove a process from the group, and restore its priorities.
     fn lift(&mut self) {
         if let Some((process, before)) = self.placed.take() {
             if !process.lives() {
@@ -261,7 +263,7 @@ impl Server {
     }
 }
 
-/// Why the table does not have what is requested.
+/// Explain why the table does not have what is requested.
 fn refusal(write_request: &WriteRequest) -> Failure {
     let WriteRequest { knob, value, .. } = write_request;
     match table::rows(knob).next() {
@@ -289,7 +291,7 @@ mod tests {
 
     const NOBODY: u32 = 65_534;
 
-    /// A conversation about a directory with one setting.
+    /// Return a conversation about a directory with one setting.
     fn server(name: &str) -> (PathBuf, Server) {
         let root = std::env::temp_dir().join(format!("becalm-server-{name}-{}", std::process::id()));
         fs::create_dir_all(root.join("proc/sys/vm")).unwrap();
