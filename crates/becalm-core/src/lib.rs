@@ -1,12 +1,13 @@
 //! The engine of becalm: what starts, watches and accounts for a program, and what reads the machine.
 //!
-//! `types` are the nouns as the protocol carries them, `run_columns` names what a run is, `exec` runs one program
-//! once, `knob` is the table of settings, `boot` has the machine start once with other kernel parameters, `facts`
-//! tells what a machine is and allows, `source` what it does, `load` the records of that around runs, `metric`
-//! numbers in what programs print, `quantity` those that are measured of them, `stress` makes it busy, `clock`
-//! evaluates timers, `time` is the clock of reported figures, `failure` why a request is refused, `wakeups` is a
-//! workload that shows how soon woken threads run, `kernel` are workloads of known pressure on caches. Nothing here
-//! prints, and nothing here knows the protocol's framing.
+//! `types` has the data of the protocol, `run_columns` the columns of a run; `exec` runs one program once,
+//! `knob` is the table of settings, and `boot` lets the machine start once with other kernel parameters.
+//! `facts` describes a machine and what it permits, `source` reads its load, and `load` records that around
+//! runs. `metric` finds numbers in the output of programs, and `quantity` lists those that are measured.
+//! `stress` generates load, `clock` evaluates timers, `time` is the clock of reported figures, and `failure`
+//! has the reasons why a request is refused. `wakeups` is a workload that shows how soon woken threads run,
+//! `kernel` has workloads of known pressure on caches. Nothing here prints, and nothing here knows the
+//! protocol's framing.
 
 pub use becalm_settings::cpus;
 

@@ -1,10 +1,10 @@
-//! Numbers that programs print, found in what a run has written: by a pattern with one group, or by a path into JSON; or
-//! those that are measured of them (`quantity`).
+//! Numbers that programs print, found in the output of a run by a pattern with one group, or by a path into
+//! JSON; or numbers that are measured (`quantity`).
 //!
-//! Standard output is looked at first, then standard error. Of long outputs the middle is not kept: a number that may be in
-//! it is not found, and never another one in its place. A pattern is that of the crate
-//! `regex-lite`: the usual syntax without look-around and back-references, and linear in time, so that no pattern and no
-//! output can keep the agent.
+//! Standard output is searched first, then standard error. The middle of long outputs is not stored: a number
+//! that may be in it is not found, and never another one in its place. A pattern is one of the crate
+//! `regex-lite`: the usual syntax without look-around and back-references, and linear in time, so that no
+//! pattern and no output can delay the agent for long.
 
 use regex_lite::Regex;
 use serde::Deserialize;
@@ -20,7 +20,7 @@ pub enum Take {
     First,
     #[default]
     Last,
-    /// All of them, added up.
+    /// The sum of all matches.
     Sum,
 }
 
@@ -32,7 +32,7 @@ pub enum Stream {
     Stderr,
 }
 
-/// A number to be found, as it travels: exactly one of `pattern`, `json` and `quantity`.
+/// A request for a number: exactly one of `pattern`, `json` and `quantity`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
@@ -45,12 +45,12 @@ pub struct Wanted {
     pub quantity: Option<String>,
     #[serde(default)]
     pub take: Take,
-    /// For a pattern; without it standard output is searched first, then standard error.
+    /// The stream, for a pattern; without it standard output is searched first, then standard error.
     #[serde(default)]
     pub stream: Option<Stream>,
 }
 
-/// A step into JSON: a member by its name, or an element by its place, from the end below 0.
+/// A step into JSON: a member by its name, or an element by its place, from the end if negative.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Key {
@@ -58,7 +58,7 @@ pub enum Key {
     Member(String),
 }
 
-/// Why a number cannot be looked for, or was not found.
+/// The reason why a number cannot be searched for, or was not found.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum MetricError {
     #[error("A metric has a pattern, a path into JSON, or the name of a quantity, and only one of them.")]
@@ -93,7 +93,7 @@ pub enum MetricError {
     NotMeasured(&'static str, String),
 }
 
-/// A number to be found, ready to be looked for.
+/// A number that is ready to be searched for.
 #[derive(Debug)]
 pub enum Metric {
     Pattern(Regex, Take, Option<Stream>),
@@ -102,7 +102,7 @@ pub enum Metric {
 }
 
 impl Metric {
-    /// Read what is wanted.
+    /// Parse a request.
     pub fn new(wanted: &Wanted) -> Result<Self, MetricError> {
         match (&wanted.pattern, &wanted.json, &wanted.quantity) {
             (Some(pattern), None, None) => {
@@ -131,7 +131,8 @@ impl Metric {
         }
     }
 
-    /// The number in what a run wrote; what is measured is in none. An error is a sentence with the last line of it.
+    /// Return the number in the output of a run, unless it is measured. An error is a sentence with the last
+    /// line of the output.
     pub fn find(&self, stdout: &Printed, stderr: &Printed) -> Result<f64, MetricError> {
         let printed = [stdout, stderr];
         let line = || last_line(stdout.end(), stderr.end());
@@ -185,7 +186,8 @@ impl Metric {
     }
 }
 
-/// The sum of the numbers of all matches; None without a match. Errors lack the last line of the output.
+/// Return the sum of the numbers of all matches; None without a match. Errors lack the last line of the
+/// output.
 fn sum(regex: &Regex, text: &str) -> Result<Option<f64>, MetricError> {
     let matches = regex.captures_iter(text).filter_map(|found| Some((text, found.get(1)?, found.get(0)?)));
     matches
@@ -193,7 +195,7 @@ fn sum(regex: &Regex, text: &str) -> Result<Option<f64>, MetricError> {
         .try_fold(None, |total, number| Ok(Some(total.unwrap_or(0.0) + number?)))
 }
 
-/// The number of a match. Errors lack the last line of the output.
+/// Return the number of a match. Errors lack the last line of the output.
 fn in_match(regex: &Regex, (text, group, whole): Found<'_>) -> Result<f64, MetricError> {
     let pattern = || brief(regex.as_str());
     let shown = |part: &str| part.chars().take(MOST_SHOWN).collect::<String>();
@@ -215,7 +217,7 @@ fn in_match(regex: &Regex, (text, group, whole): Found<'_>) -> Result<f64, Metri
 }
 
 impl MetricError {
-    /// The same with the last line of what was printed.
+    /// Add the last line of the output.
     fn with(self, line: String) -> Self {
         match self {
             Self::Part(pattern, found, number, _) => Self::Part(pattern, found, number, line),
@@ -237,7 +239,7 @@ fn kept(take: Take, text: &Printed) -> String {
     format!("the {which} {length} of {total} bytes")
 }
 
-/// Return the advice on it.
+/// Return the advice for such an output.
 fn hint(take: Take) -> &'static str {
     match take {
         Take::First => "Have it print less, or the number early.",
@@ -248,7 +250,7 @@ fn hint(take: Take) -> &'static str {
 
 const MOST_SHOWN: usize = 200;
 
-/// A text as a sentence quotes it: of a long one the beginning.
+/// Return a text as a sentence quotes it: if it is long only the beginning.
 fn brief(text: &str) -> String {
     match text.char_indices().nth(MOST_SHOWN) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -256,24 +258,24 @@ fn brief(text: &str) -> String {
     }
 }
 
-/// The text printed through one stream: its beginning, and its end where what lies between was not kept.
+/// The text printed through one stream: its beginning, and its end if the middle was not stored.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Printed {
     /// All of it, or the first whole lines.
     pub first: String,
     /// The last whole lines.
     pub last: String,
-    /// Bytes between the two.
+    /// The number of bytes between the two.
     pub lost: u64,
 }
 
 impl Printed {
-    /// All of what was printed.
+    /// Return all of a text that was printed.
     pub fn whole(text: &str) -> Self {
         Self { first: text.to_owned(), last: String::new(), lost: 0 }
     }
 
-    /// The end of what was printed.
+    /// Return the end of the text that was printed.
     pub fn end(&self) -> &str {
         if self.lost > 0 {
             &self.last
@@ -282,7 +284,7 @@ impl Printed {
         }
     }
 
-    /// Where a match counts; elsewhere another one may have been lost.
+    /// Return the part in which a match counts; before it another match may have been lost.
     fn searched(&self, take: Take) -> &str {
         match take {
             Take::First => &self.first,
@@ -302,9 +304,9 @@ fn matched<'a>(regex: &Regex, take: Take, text: &'a str) -> Option<Found<'a>> {
     }
 }
 
-/// All that was written as one JSON value, else the last line that is an object or a list.
+/// Return the whole output as one JSON value, else its last line that is an object or a list.
 ///
-/// Of an output that is cut an indented line is taken for a part of a larger value.
+/// In an output that is cut, an indented line counts as a part of a larger value.
 fn document(text: &Printed) -> Option<Value> {
     let holds = |value: &Value| value.is_object() || value.is_array();
     if text.lost == 0 {
@@ -364,7 +366,7 @@ fn shown(path: &[Key]) -> String {
     text
 }
 
-/// Return the last line of the output, for a person to read.
+/// Return the last line of the output, for the user.
 fn last_line(stdout: &str, stderr: &str) -> String {
     for (text, whose) in [(stdout, "output"), (stderr, "error")] {
         if let Some(line) = text.lines().rev().find(|line| !line.trim().is_empty()) {

@@ -97,7 +97,7 @@ fn what_was_cut_is_never_taken_for_the_whole() {
     assert_eq!(pattern("n=(.)", Take::Last).find(&cut, &none), Ok(3.0));
     assert_eq!(json("[\"a\"]").find(&cut, &none), Ok(4.0), "the indented line is a part of another value");
     for metric in [pattern("m=(.)", Take::First), pattern("m=(.)", Take::Last)] {
-        // Neither nothing, nor what standard error says.
+        // The error is that the output is cut; the number in standard error is not used.
         let error = metric.find(&cut, &whole("m=7")).unwrap_err();
         assert!(matches!(error, MetricError::Cut(..)), "{error}");
     }

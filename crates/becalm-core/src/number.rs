@@ -1,14 +1,16 @@
-//! Numbers as programs print them, and those that can be read in two ways.
+//! Numbers in the output of programs, and those that can be read in two ways.
 //!
-//! A comma sets off thousands in one country and decimals in another, so `1,234` is refused: it may be 1234 or 1.234.
-//! `1,234.5` and `1,234,567` can be read in one way only. A pattern that matches a part of `1,234` found no number either.
+//! A comma separates thousands in one country and decimals in another, so `1,234` is refused: it may be 1234
+//! or 1.234. `1,234.5` and `1,234,567` can be read in one way only. A pattern that matches a part of `1,234`
+//! has found no number either.
 
 use std::ops::Range;
 
-/// Characters that set off thousands or decimals in some country, and nothing else within a number.
+/// The characters that separate thousands or decimals in some country, and mean nothing else within a number.
 const SEPARATORS: [char; 9] = ['.', ',', '\'', '_', '\u{2019}', '\u{a0}', '\u{202f}', '\u{2009}', '\u{66c}'];
 
-/// Numbers whose fourth powers, which statistics take, are numbers too; zero has no ratio to another.
+/// Return whether the fourth power of a number, which statistics use, is a number too, and the number is not
+/// zero, which has no ratio to another.
 pub fn sensible(number: f64) -> bool {
     (1e-60..=1e60).contains(&number)
 }
@@ -21,16 +23,16 @@ pub fn unfit(text: &str) -> &'static str {
     }
 }
 
-/// Why a text is not used as a number.
+/// The reason why a text is not used as a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unusable {
-    /// It is none, or not above zero.
+    /// It is not a number, or not above zero.
     NoNumber,
     /// It can be read in two ways.
     Ambiguous,
 }
 
-/// The number that a text is. Errors: it is none above zero, or can be read in two ways.
+/// Parse a printed number. Errors: it is not a number above zero, or can be read in two ways.
 pub fn printed(text: &str) -> Result<f64, Unusable> {
     let text = text.trim();
     if let Ok(number) = text.parse::<f64>() {
@@ -44,7 +46,7 @@ pub fn printed(text: &str) -> Result<f64, Unusable> {
     Err(if separated { Unusable::Ambiguous } else { Unusable::NoNumber })
 }
 
-/// "1,234,567.8" without its commas; None where they are not sure to set off thousands.
+/// Return "1,234,567.8" without its commas; None unless they certainly separate thousands.
 fn grouped(text: &str) -> Option<String> {
     let (whole, fraction) = match text.split_once('.') {
         Some((whole, fraction)) => (whole, Some(fraction)),
@@ -64,16 +66,17 @@ fn grouped(text: &str) -> Option<String> {
     right.then(|| text.replace(',', ""))
 }
 
-/// Whether a number goes on beyond the part of it that a pattern matched: before `group`, or behind it.
+/// Return whether a number goes on beyond the part of it that a pattern matched: before `group`, or behind
+/// it.
 ///
-/// What the whole match covers was meant: `,([0-9]+),` takes a column of a table.
+/// Characters that the whole match covers are intended: `,([0-9]+),` reads a column of a table.
 pub fn goes_on(text: &str, group: Range<usize>, whole: Range<usize>) -> bool {
     let before = &text[..group.start];
     let behind = &text[group.end..];
     (whole.start == group.start && ends_within(before)) || (whole.end == group.end && begins_within(behind))
 }
 
-/// Whether a text ends within a number that the next character continues.
+/// Return whether a text ends within a number that the next character continues.
 fn ends_within(text: &str) -> bool {
     let mut back = text.chars().rev();
     let digit = |sign: Option<char>| sign.is_some_and(|sign| sign.is_ascii_digit());
@@ -90,7 +93,7 @@ fn ends_within(text: &str) -> bool {
     }
 }
 
-/// Whether a text begins with the rest of a number.
+/// Return whether a text begins with the rest of a number.
 fn begins_within(text: &str) -> bool {
     let mut signs = text.chars();
     match (signs.next(), signs.next(), signs.next()) {

@@ -1,20 +1,20 @@
-//! Quantities that the agent itself measures in a run besides its times: a row each. A metric names one in place of a
-//! number that the program prints (`metric`).
+//! The quantities that the agent itself measures in a run besides its times: a row each. A metric names one
+//! in place of a number that the program prints (`metric`).
 
 use serde::Serialize;
 
 /// The way to measure a quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// The wall time itself: so that it is what is compared, and others stand next to it.
+    /// The wall time itself, so that it is compared while others are shown next to it.
     Wall,
-    /// A number that the kernel keeps of a process and the children it waited for (wait4).
+    /// A number that the kernel counts for a process and the children it waited for (wait4).
     Usage(Field),
-    /// Resident memory of all processes of the program, over time.
+    /// The resident memory of all processes of the program, over time.
     Memory(Memory),
     /// The count of an event of this name.
     Counter(&'static str),
-    /// Energy of the packages of the processor, by RAPL's name of the domain.
+    /// The energy of the packages of the processor, by RAPL's name of the domain.
     Energy(&'static str),
 }
 
@@ -38,7 +38,7 @@ pub enum Memory {
     Growth,
 }
 
-/// One row. `title` is what it is called in sentences, `unit` that of its values, empty for mere numbers.
+/// One row. `title` is its name in sentences, `unit` that of its values, empty for plain numbers.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct Quantity {
     pub name: &'static str,
@@ -87,7 +87,7 @@ const fn energy(
     Quantity { name, title, unit: "J", meaning, kind: Kind::Energy(domain) }
 }
 
-/// All of them.
+/// All quantities.
 pub const TABLE: &[Quantity] = &[
     Quantity { name: "time:wall", title: "wall time", unit: "s", meaning: "from start to end of the program: given first, it is compared, and further metrics are recorded next to it", kind: Kind::Wall },
     usage("time:user", "user time", "s", Field::User, "CPU time that the program and the children it waited for spent in their own code"),
@@ -117,7 +117,7 @@ pub const TABLE: &[Quantity] = &[
     energy("energy:dram", "energy of memory", "dram", "energy of the memory, where the machine reports it"),
 ];
 
-/// The row of a name.
+/// Return the row of a name.
 pub fn find(name: &str) -> Option<&'static Quantity> {
     TABLE.iter().find(|row| row.name == name)
 }

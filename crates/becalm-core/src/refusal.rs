@@ -1,8 +1,8 @@
-//! Why the kernel refuses a file, in words that a person can use.
+//! The reason why the kernel refuses a file, in words that help the user.
 
 use std::io;
 
-/// Why a file could not be read, in words.
+/// Explain why a file could not be read.
 pub(crate) fn refusal(path: &str, error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(libc::ENOENT | libc::ENOTDIR) => format!("/{path} does not exist"),
@@ -15,7 +15,7 @@ pub(crate) fn refusal(path: &str, error: &io::Error) -> String {
     }
 }
 
-/// An errno with its meaning, as strerror(3) gives it.
+/// Return an errno with its meaning, from strerror(3).
 pub fn errno_words(code: i32) -> String {
     let text = io::Error::from_raw_os_error(code).to_string();
     let words = text.split(" (os error").next().unwrap_or_default();

@@ -6,9 +6,9 @@ use serde::Serialize;
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Column {
     pub name: &'static str,
-    /// Empty for a plain number or a word.
+    /// The unit; empty for a plain number or a word.
     pub unit: &'static str,
-    /// Known of every run.
+    /// Whether it is known for every run.
     pub always: bool,
     pub meaning: &'static str,
 }
@@ -49,7 +49,7 @@ pub const TABLE: &[Column] = &[
 /// The number of columns.
 pub const WIDTH: usize = TABLE.len();
 
-/// Their names, in the order of the table.
+/// The names of the columns, in the order of the table.
 pub const NAMES: [&str; WIDTH] = {
     let mut names = [""; WIDTH];
     let mut index = 0;

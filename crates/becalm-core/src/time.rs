@@ -1,7 +1,7 @@
 //! The clock of reported figures: the system's, or a scripted one for tests of exact figures.
 //!
-//! Waits, deadlines and the moments at which a program begins and ends are always on the system's clock (`exec::now_ns`).
-//! A scripted clock changes what is reported, never how long anything is waited for.
+//! Waits, deadlines and the moments at which a program begins and ends are always on the system's clock
+//! (`exec::now_ns`). A scripted clock changes what is reported, never how long a wait takes.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use crate::exec;
 
 /// A source of time for reported figures, ns.
 pub trait Clock {
-    /// Monotonic time.
+    /// Return the monotonic time.
     fn now_ns(&self) -> i64;
-    /// Unix time.
+    /// Return the Unix time.
     fn unix_ns(&self) -> i64;
-    /// CPU time of the calling thread.
+    /// Return the CPU time of the calling thread.
     fn cpu_ns(&self) -> i64;
 }
 
@@ -37,7 +37,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// A clock that moves by a fixed step at each reading of the monotonic time, and when it is moved. CPU time stands still.
+/// A clock that advances by a fixed step at each reading of the monotonic time, and by `advance`. CPU time
+/// stands still.
 #[derive(Debug)]
 pub struct ScriptedClock {
     start_ns: i64,
@@ -52,7 +53,7 @@ impl ScriptedClock {
         Self { start_ns, step_ns, unix_ns, now_ns: AtomicI64::new(start_ns) }
     }
 
-    /// Move it forward.
+    /// Advance the clock.
     pub fn advance(&self, by_ns: i64) {
         self.now_ns.fetch_add(by_ns, Ordering::Relaxed);
     }

@@ -1,6 +1,6 @@
-//! The nouns as they travel: strings that may not be UTF-8, workloads, steps, outcomes and the row of a run.
+//! The data of the protocol: strings that may not be UTF-8, workloads, steps, outcomes and the row of a run.
 //!
-//! `docs/reference/protocol.md` is their description; the agent reads and writes them, `exec` works with them.
+//! `docs/reference/protocol.md` describes them; the agent reads and writes them, `exec` works with them.
 
 use std::collections::BTreeMap;
 use std::ffi::CString;
@@ -24,7 +24,7 @@ pub struct HexText {
     hex: String,
 }
 
-/// A string that cannot be handed to the kernel.
+/// The reason why a string cannot be passed to the kernel.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum TextError {
     #[error("{0:?} holds a zero byte, which no argument, path or environment value can hold")]
@@ -36,7 +36,7 @@ pub enum TextError {
 }
 
 impl Text {
-    /// The bytes that the string stands for.
+    /// Return the bytes of the string.
     pub fn bytes(&self) -> Result<Vec<u8>, TextError> {
         match self {
             Text::Plain(text) => Ok(text.clone().into_bytes()),
@@ -44,12 +44,12 @@ impl Text {
         }
     }
 
-    /// The string as the kernel takes it.
+    /// Return the string in the kernel's form.
     pub fn c_string(&self) -> Result<CString, TextError> {
         CString::new(self.bytes()?).map_err(|_| TextError::Zero(self.shown()))
     }
 
-    /// The string for a message.
+    /// Return the string for a message.
     pub fn shown(&self) -> String {
         match self.bytes() {
             Ok(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
@@ -77,7 +77,7 @@ pub enum Output {
     Keep,
 }
 
-/// A workload to run. `expect`: exit codes that count as success, None for any.
+/// A workload to run. `expect` has the exit codes that count as success, None: any.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
@@ -91,7 +91,7 @@ pub struct Workload {
     pub input: Option<Text>,
     #[serde(default)]
     pub prepare: Option<Vec<Text>>,
-    /// Once, before the first run.
+    /// The command that runs once, before the first run.
     #[serde(default)]
     pub setup: Option<Vec<Text>>,
     #[serde(default)]
@@ -111,7 +111,7 @@ pub struct Workload {
     /// The number of copies that are started at once and count as one run.
     #[serde(default = "one")]
     pub copies: u32,
-    /// Numbers that it prints; a run that does not print all of them has failed.
+    /// The numbers that it prints; a run that does not print all of them has failed.
     #[serde(default)]
     pub metrics: Vec<Wanted>,
     /// The neighbours that run from before its start to after its end.
@@ -124,7 +124,7 @@ pub struct Workload {
 #[serde(deny_unknown_fields)]
 pub struct Neighbour {
     pub workload: Workload,
-    /// The CPUs that it may run on, as a list: `1`, `2-3`. None: all that any program may.
+    /// The CPUs that it may run on, as a list: `1`, `2-3`. None: all that any program may use.
     #[serde(default)]
     pub cpus: Option<String>,
 }
@@ -141,23 +141,24 @@ fn only_zero() -> Option<Vec<i32>> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kernel {
-    /// Dependent additions: one cycle each, no memory.
+    /// Dependent additions, one cycle each, without memory.
     Add,
-    /// The sum of a table that no cache holds, read from its beginning to its end: the bandwidth of the memory.
+    /// The sum of a table that no cache holds, read from beginning to end, which depends on the bandwidth of
+    /// the memory.
     Read,
 }
 
-/// One execution asked for: workload, settings (both by index), bytes of padding, round.
+/// One requested execution: workload, settings (both by index), bytes of padding, round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Step(pub u32, pub u32, pub u32, pub i64);
 
-/// The start of a step: the only CPU that it may run on (-1: as its settings say), and whether it starts at the same time
-/// as the next step.
+/// The start of a step: the only CPU that it may run on (-1: its settings decide), and whether it starts at
+/// the same time as the next step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 pub struct Start(pub i32, pub bool);
 
 impl Start {
-    /// The only CPU.
+    /// Return the only CPU.
     pub fn cpu(self) -> Option<u32> {
         u32::try_from(self.0).ok()
     }
@@ -183,7 +184,7 @@ impl Outcome {
         }
     }
 
-    /// The word in the row.
+    /// Return the word in the row.
     pub fn word(self) -> &'static str {
         match self {
             Outcome::Ok => "ok",
@@ -207,7 +208,7 @@ pub struct Usage {
     pub involuntary: i64,
 }
 
-/// One measured execution. `usage`, `wait_ns` and `metrics` are None when unknown, never zero for that.
+/// One measured execution. `usage`, `wait_ns` and `metrics` are None if unknown, never zero.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Row {
     pub seq: u64,
@@ -265,7 +266,7 @@ impl Row {
         number(out, Some(i64::from(self.left_behind)));
         out.push(b',');
         match &self.metrics {
-            // Finite, so that each can be written.
+            // The number is finite, so it can be written.
             Some(found) => drop(serde_json::to_writer(&mut *out, found)),
             None => out.extend_from_slice(b"null"),
         }

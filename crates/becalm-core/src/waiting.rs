@@ -1,8 +1,8 @@
-//! Waiting in tests for a condition, with one limit for what never comes.
+//! A wait for a condition in tests, with one limit for conditions that never hold.
 
 use std::time::{Duration, Instant};
 
-/// The time after which a wait is given up as hanging. It is no expectation about speed.
+/// The time after which a wait counts as hanging. It is not an expectation about speed.
 const HANG_LIMIT: Duration = Duration::from_secs(300);
 
 /// Wait until a condition holds.

@@ -1,9 +1,10 @@
 //! A workload that shows how soon the kernel runs a thread that was woken: messengers wake workers, which do a little
 //! work and answer.
 //!
-//! The pattern is that of schbench: each messenger has its own workers, wakes every one that has answered, and sleeps
-//! while none has. A worker notes how long it took from its waking until it ran (the wake-up), and until its work was
-//! done (the request). Threads sleep in `park` (futex), so no time is measured but the scheduler's and the work's.
+//! The pattern is that of schbench: each messenger has its own workers, wakes every one that has answered,
+//! and sleeps while none has. A worker records the time from its waking until it ran (the wake-up), and until
+//! its work was done (the request). Threads sleep in `park` (futex), so only the time of the scheduler and of
+//! the work is measured.
 
 use std::hint::black_box;
 use std::io;
@@ -16,8 +17,8 @@ use serde::Serialize;
 
 use crate::exec::now_ns;
 
-/// The load to run: so many `messengers` with so many `workers` each, of which each serves `requests` at most, a
-/// request being `work` dependent additions. It ends after `limit` in any case.
+/// The load to run: a number of `messengers` with a number of `workers` each; each worker serves `requests`
+/// at most, and a request is `work` dependent additions. It ends after `limit` in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wakeups {
     pub messengers: u32,
@@ -27,7 +28,7 @@ pub struct Wakeups {
     pub limit: Duration,
 }
 
-/// Times of all wake-ups or requests in µs, by the nearest rank.
+/// The times of all wake-ups or requests in µs, by the nearest rank.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Percentiles {
     pub p50: f64,
@@ -48,24 +49,25 @@ pub struct Served {
     pub request_us: Percentiles,
 }
 
-/// Between a messenger and one of its workers.
+/// The shared state of a messenger and one of its workers.
 #[derive(Default)]
 struct Slot {
-    /// When the worker was last woken, CLOCK_MONOTONIC_RAW in ns; 0: nothing is asked of it, END: it is to end.
+    /// The time when the worker was last woken, CLOCK_MONOTONIC_RAW in ns; 0: there is no request, END: it
+    /// must end.
     asked_ns: AtomicU64,
     answered: AtomicBool,
 }
 
 const END: u64 = u64::MAX;
 
-/// Times of one worker, ns; a wake-up that takes longer than 4 s counts as that long.
+/// The times of one worker, ns; a wake-up that takes longer than 4 s counts as that long.
 #[derive(Default)]
 struct Times {
     wakeups: Vec<u32>,
     requests: Vec<u32>,
 }
 
-/// Run it. An error when threads cannot be started.
+/// Run the load. An error if threads cannot be started.
 pub fn run(asked: &Wakeups) -> io::Result<Served> {
     let begun = Instant::now();
     let until = begun.checked_add(asked.limit);
@@ -95,13 +97,13 @@ pub fn run(asked: &Wakeups) -> io::Result<Served> {
     })
 }
 
-/// One messenger with its workers; their times.
+/// Run one messenger with its workers; return their times.
 fn message(asked: &Wakeups, until: Option<Instant>) -> io::Result<Vec<Times>> {
     let mut workers: Vec<(Arc<Slot>, Thread, JoinHandle<Times>, u64)> = Vec::new();
     for _ in 0..asked.workers {
         let slot = Arc::new(Slot { answered: AtomicBool::new(true), ..Slot::default() });
         let (own, messenger, work) = (Arc::clone(&slot), thread::current(), asked.work);
-        // More room than needed costs memory that nobody touches.
+        // More room than needed costs only memory that nobody touches.
         let room = usize::try_from(asked.requests).unwrap_or(0).min(1 << 22);
         match thread::Builder::new().spawn(move || serve(&own, &messenger, work, room)) {
             Ok(worker) => workers.push((slot, worker.thread().clone(), worker, asked.requests)),
@@ -137,7 +139,7 @@ fn message(asked: &Wakeups, until: Option<Instant>) -> io::Result<Vec<Times>> {
     ended.collect::<Result<Vec<_>, _>>().map_err(|_| io::Error::other("a thread of it panicked"))
 }
 
-/// One worker, until it is to end.
+/// Run one worker until it must end.
 fn serve(slot: &Slot, messenger: &Thread, work: u64, room: usize) -> Times {
     let mut times = Times { wakeups: Vec::with_capacity(room), requests: Vec::with_capacity(room) };
     loop {
@@ -164,7 +166,8 @@ fn since(asked_ns: u64) -> u32 {
     u32::try_from((now_ns() as u64).saturating_sub(asked_ns)).unwrap_or(u32::MAX).max(1)
 }
 
-/// By the nearest rank: the smallest value that so many shares are not above.
+/// Return the percentiles by the nearest rank: the smallest value with at least that share of values not
+/// above it.
 fn percentiles(times: &mut [u32]) -> Percentiles {
     times.sort_unstable();
     let at = |share: f64| {

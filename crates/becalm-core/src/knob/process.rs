@@ -110,9 +110,9 @@ pub fn set_policy(to: &Operand) -> bool {
     SchedAttr { policy, priority, nice, ..SchedAttr::default() }.set()
 }
 
-/// The slice in ns by sched_setattr(2), 0 for the default; the policy stays. errno is EOPNOTSUPP where the kernel has none
-/// and ERANGE where it made another one of it: it does that without an error (kernel/sched/syscalls.c,
-/// __setparam_fair).
+/// Apply the slice in ns by sched_setattr(2), 0 for the default; the policy stays. errno is EOPNOTSUPP if the
+/// kernel has no slices and ERANGE if it has changed the value, which it does without an error
+/// (kernel/sched/syscalls.c, __setparam_fair).
 pub fn set_slice(to: &Operand) -> bool {
     let runtime = to.number as u64;
     let Some(now) = SchedAttr::get() else { return false };
@@ -128,11 +128,12 @@ pub fn set_slice(to: &Operand) -> bool {
     false
 }
 
-/// Policies whose programs have slices of their own (kernel/sched/syscalls.c, __setparam_fair; those of idle keep what
-/// they have).
+/// The policies whose programs have slices of their own (kernel/sched/syscalls.c, __setparam_fair; programs
+/// of policy idle keep their slice).
 pub const SLICED: [&str; 2] = ["other", "batch"];
 
-/// Whether this kernel has slices of single tasks; None: it does not tell a process of a realtime policy.
+/// Return whether this kernel has slices of single tasks; None: it does not show that to a process of a
+/// realtime policy.
 pub fn has_slices() -> Option<bool> {
     let found = SchedAttr::get()?;
     (found.priority == 0).then_some(found.runtime > 0)
@@ -171,7 +172,7 @@ impl SchedAttr {
         (done == 0).then_some(found)
     }
 
-    /// Give the calling process these attributes; false: errno says why not.
+    /// Give the calling process these attributes; false: errno has the reason of the failure.
     fn set(self) -> bool {
         // SAFETY: the structure lives through the call.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0 as c_long, &self, 0 as c_long) == 0 }

@@ -1,4 +1,4 @@
-//! Running processes with the CPUs that they are to have, as a value of the setting `process_cpus` lists them.
+//! Running processes with the CPUs that they are to have, as in a value of the setting `process_cpus`.
 
 use super::cpus::{self, Cpus};
 
@@ -10,7 +10,7 @@ pub struct Asked {
     pub cpus: Cpus,
 }
 
-/// Processes such as `1234:0-1;1240@5678:2`; None where that cannot be read, or names one twice.
+/// Parse processes such as `1234:0-1;1240@5678:2`; None if the text cannot be read, or names one twice.
 pub fn parse(value: &str) -> Option<Vec<Asked>> {
     let mut found: Vec<Asked> = Vec::new();
     for part in value.split(';') {
@@ -30,7 +30,7 @@ pub fn parse(value: &str) -> Option<Vec<Asked>> {
     Some(found)
 }
 
-/// Digits alone.
+/// Parse a number that consists of digits.
 fn number(text: &str) -> Option<u64> {
     text.chars().all(|each| each.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }

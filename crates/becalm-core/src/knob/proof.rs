@@ -1,12 +1,14 @@
-//! Evidence in a running kernel for the settings that it was started with, one function a kind. A parameter on the
-//! command line proves nothing: kernels ignore what they were built without.
+//! The evidence in a running kernel for the settings that it was started with, one function for each kind. A
+//! parameter on the command line proves nothing: kernels ignore those of features that they were built
+//! without.
 
 use std::io::Read;
 
 use super::cpus::{self, Cpus};
 use super::tree::{Tree, CPU};
 
-/// Whether the kernel has a setting, None when it does not tell; and what that is known from, or what was seen instead.
+/// Whether the kernel has a setting, None if it does not show that; and the evidence, or what was found
+/// instead.
 pub type Taken = (Option<bool>, String);
 
 /// The requested value, and the places to examine.
@@ -14,36 +16,36 @@ pub struct Evidence<'a> {
     pub tree: &'a Tree,
     pub log: &'a Log,
     pub value: &'a str,
-    /// The CPUs of the value, where it is one of CPUs.
+    /// The CPUs of the value, if it is one of CPUs.
     pub cpus: &'a Cpus,
 }
 
-/// Any machine could have it.
+/// Return Ok: any machine could have it.
 pub fn anywhere(_tree: &Tree) -> Result<(), String> {
     Ok(())
 }
 
-/// Nothing shows it.
+/// Return that nothing shows it.
 pub fn untold(_: &Evidence) -> Taken {
     (None, "nothing in this kernel tells".to_owned())
 }
 
-/// Whether a kernel could have CPUs without the tick.
+/// Check that a kernel could have CPUs without the tick.
 pub fn can_be_tickless(tree: &Tree) -> Result<(), String> {
     has(tree, &format!("{CPU}/nohz_full"), "this kernel was built without NO_HZ_FULL")
 }
 
-/// Whether a kernel has watchdogs.
+/// Check that a kernel has watchdogs.
 pub fn has_watchdogs(tree: &Tree) -> Result<(), String> {
     has(tree, "/proc/sys/kernel/watchdog", "this kernel has no watchdogs")
 }
 
-/// Whether a kernel has mitigations to choose.
+/// Check that a kernel has mitigations to choose.
 pub fn has_mitigations(tree: &Tree) -> Result<(), String> {
     has(tree, &format!("{CPU}/vulnerabilities"), "this kernel has no mitigations to choose")
 }
 
-/// Whether the processor's own frequency control is in use, or was switched off at boot.
+/// Check that the processor's own frequency control is in use, or was switched off at boot.
 pub fn has_pstate(tree: &Tree) -> Result<(), String> {
     let line = tree.read("/proc/cmdline").unwrap_or_default();
     let off = line.split_ascii_whitespace().any(|word| word == "intel_pstate=disable");
@@ -61,12 +63,12 @@ fn has(tree: &Tree, path: &str, without: &str) -> Result<(), String> {
     }
 }
 
-/// CPUs that the scheduler leaves alone.
+/// Examine the CPUs that the scheduler leaves alone.
 pub fn isolated(seen: &Evidence) -> Taken {
     listed(seen.tree, "isolated", seen.cpus, "isolated")
 }
 
-/// CPUs without the tick.
+/// Examine the CPUs without the tick.
 pub fn tickless(seen: &Evidence) -> Taken {
     if can_be_tickless(seen.tree).is_err() {
         return (Some(false), "this kernel has no NO_HZ_FULL".to_owned());
@@ -79,7 +81,7 @@ pub fn tickless(seen: &Evidence) -> Taken {
     )
 }
 
-/// A file of CPUs that the kernel shows.
+/// Examine a file of CPUs.
 fn listed(tree: &Tree, name: &str, wanted: &Cpus, what: &str) -> Taken {
     let path = format!("{CPU}/{name}");
     let Ok(text) = tree.read(&path) else { return (None, format!("there is no {path} to see it by")) };
@@ -92,8 +94,8 @@ fn listed(tree: &Tree, name: &str, wanted: &Cpus, what: &str) -> Taken {
     (Some(false), format!("{path} shows {shown}: CPU {} is not {what}", cpus::list(&missing)))
 }
 
-/// RCU says at boot which CPUs are offloaded (kernel/rcu/tree_plugin.h); since 5.17 every CPU has a thread for it as
-/// soon as one is, so threads alone tell only that some are.
+/// Examine which CPUs are offloaded, which RCU reports at boot (kernel/rcu/tree_plugin.h); since 5.17 every
+/// CPU has a thread for it as soon as one is, so threads alone show only that some are.
 pub fn callbacks(seen: &Evidence) -> Taken {
     const SAYS: &str = "Offload RCU callbacks from CPUs: ";
     if let Some(list) = seen.log.after(SAYS) {
@@ -114,7 +116,7 @@ pub fn callbacks(seen: &Evidence) -> Taken {
     }
 }
 
-/// Whether the watchdogs are off.
+/// Examine whether the watchdogs are off.
 pub fn watchdogs(seen: &Evidence) -> Taken {
     if seen.value != "off" {
         return (None, "the machine's default".to_owned());
@@ -130,7 +132,8 @@ pub fn watchdogs(seen: &Evidence) -> Taken {
     }
 }
 
-/// With any idle=, intel_idle does not load (drivers/idle/intel_idle.c); polling is announced (arch/x86 process.c).
+/// Examine the idle driver. With any idle=, intel_idle does not load (drivers/idle/intel_idle.c); polling is
+/// announced (arch/x86 process.c).
 pub fn idle(seen: &Evidence) -> Taken {
     let driver = seen.tree.read(&format!("{CPU}/cpuidle/current_driver")).unwrap_or("none".to_owned());
     if driver == "intel_idle" {
@@ -145,7 +148,7 @@ pub fn idle(seen: &Evidence) -> Taken {
     (Some(true), format!("the idle driver is {driver}"))
 }
 
-/// The mitigations in effect, judged by a vulnerability that every processor has (spectre_v1 first).
+/// Examine the mitigations in effect, by a vulnerability that every processor has (spectre_v1 first).
 pub fn mitigations(seen: &Evidence) -> Taken {
     let directory = format!("{CPU}/vulnerabilities");
     let names = seen.tree.names(&directory);
@@ -160,7 +163,7 @@ pub fn mitigations(seen: &Evidence) -> Taken {
     (None, "this processor needs no mitigations".to_owned())
 }
 
-/// The driver that controls the frequency.
+/// Examine the driver that controls the frequency.
 pub fn frequency_driver(seen: &Evidence) -> Taken {
     let driver = driver(seen.tree).unwrap_or("none".to_owned());
     (Some(pstate(seen.tree) == (seen.value == "on")), format!("the frequency driver is {driver}"))
@@ -170,7 +173,7 @@ fn driver(tree: &Tree) -> Option<String> {
     tree.read(&format!("{CPU}/cpu0/cpufreq/scaling_driver")).ok()
 }
 
-/// Whether the processor's own frequency control is in use.
+/// Return whether the processor's own frequency control is in use.
 fn pstate(tree: &Tree) -> bool {
     let own = |name: &str| {
         name.starts_with("intel_pstate") || name == "intel_cpufreq" || name.starts_with("amd-pstate")
@@ -178,13 +181,13 @@ fn pstate(tree: &Tree) -> bool {
     driver(tree).map_or_else(|| tree.exists(&format!("{CPU}/intel_pstate/no_turbo")), |name| own(&name))
 }
 
-/// The kernel's log as far as it reaches back and may be read (dev-kmsg in Documentation/ABI/testing).
+/// The kernel's log, as far as it reaches back and may be read (dev-kmsg in Documentation/ABI/testing).
 pub struct Log(String);
 
 impl Log {
     const PATH: &'static str = "/dev/kmsg";
 
-    /// Read it.
+    /// Read the log.
     pub fn read(tree: &Tree) -> Self {
         let mut text = String::new();
         let opened = tree.open(Self::PATH, libc::O_RDONLY | libc::O_NONBLOCK, 0);
@@ -194,7 +197,7 @@ impl Log {
             match file.read(&mut record) {
                 Ok(0) => break,
                 Ok(length) => text.push_str(&String::from_utf8_lossy(&record[..length])),
-                // A record was overwritten while we read: the next one follows.
+                // A record was overwritten meanwhile: the next one follows.
                 Err(error) if error.raw_os_error() == Some(libc::EPIPE) => {}
                 Err(_) => break,
             }
@@ -202,17 +205,18 @@ impl Log {
         Self(text)
     }
 
-    /// Whether it says this.
+    /// Return whether it contains these words.
     pub fn has(&self, words: &str) -> bool {
         self.0.contains(words)
     }
 
-    /// The rest of the line after these words.
+    /// Return the rest of the line after these words.
     pub fn after(&self, words: &str) -> Option<&str> {
         self.0.lines().find_map(|line| Some(line.split_once(words)?.1.trim()))
     }
 
-    /// Parameters that no part of the kernel took are named at boot (init/main.c, since 5.14).
+    /// Return whether a parameter is among those that no part of the kernel used, which are named at boot
+    /// (init/main.c, since 5.14).
     pub fn ignored(&self, parameter: &str) -> bool {
         let line = self.after("Unknown kernel command line parameters ").unwrap_or_default();
         let list = line.split('"').nth(1).unwrap_or_default();

@@ -1,6 +1,7 @@
-//! From settings to changes: which places get which values on this machine, in which order, or why that cannot be.
+//! Resolution of settings to changes: the places that get values on this machine, in which order, or why that
+//! is impossible.
 //!
-//! `resolve` is asked when settings are defined or held. It changes nothing.
+//! `resolve` is called when settings are defined or applied. It changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +14,14 @@ use super::setting_error::SettingError;
 use super::table::places;
 use super::tree::Tree;
 
-/// Values of knobs that act on the machine itself, by name.
+/// The values of knobs that act on the machine itself, by name.
 pub type Values = BTreeMap<&'static str, (&'static Knob, String)>;
 
-/// The changes that values mean, in the order of application; and what of them lasts, a sentence each.
+/// Return the changes for values, in the order of application; and a sentence for each of them that lasts.
 pub fn resolve(tree: &Tree, values: &Values) -> Result<(Changes, Vec<String>), SettingError> {
     let (_, online) = tree.cpus();
     let reserved = values.values().find_map(|(knob, value)| knob.act.reserves(tree, value));
-    // Kept free since the boot: what goes away from the program goes away from there.
+    // Otherwise the CPUs isolated since the boot are reserved: other work moves away from them.
     let reserved = reserved.unwrap_or_else(|| tree.isolated());
     let original = |place: &Place| {
         let found = journal::load(tree).ok().flatten()?;
@@ -37,7 +38,7 @@ pub fn resolve(tree: &Tree, values: &Values) -> Result<(Changes, Vec<String>), S
     let mut ordered: Vec<&(&'static Knob, String)> = values.values().collect();
     ordered.sort_by_key(|(knob, _)| (knob.order, knob.name));
     for (knob, value) in ordered {
-        // What the machine lacks is said in the same words as in the list of knobs.
+        // Knobs that the machine lacks are reported in the same words as in the list of knobs.
         let state = knob.state(tree);
         let done = state.and_then(|_| knob.act.resolve(&mut draft, knob, value));
         done.map_err(|reason| SettingError::Unsupported { name: knob.name, reason })?;

@@ -11,7 +11,7 @@ use super::process::ProcessSettings;
 use super::proof::{Evidence, Taken};
 use super::tree::Tree;
 
-/// Where a knob acts: on one process, on the running machine, or at its next boot.
+/// The place where a knob acts: one process, the running machine, or its next boot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
@@ -42,13 +42,14 @@ pub enum Privileged {
     Classes(&'static [&'static str]),
 }
 
-/// Major and minor number of a kernel.
+/// The major and minor number of a kernel.
 pub type Version = (u32, u32);
 
-/// A way of acting: one file below `knob::catalogue` each. It holds what distinguishes knobs that act in the same way (paths,
-/// spellings) as data; paths are those of the running machine and begin at the root the agent was given.
+/// A kind of knob: one file below `knob::catalogue` each. It holds what distinguishes knobs of the kind
+/// (paths, spellings) as data; paths are those of the running machine and begin at the root that the agent
+/// was given.
 pub trait Act: Debug + Sync {
-    /// The present value of the knob, empty where it has none, or why this machine does not have it.
+    /// Return the present value of the knob, empty if it has none, or why this machine does not have it.
     fn state(&self, _tree: &Tree, _knob: &Knob) -> Result<String, String> {
         Ok(String::new())
     }
@@ -63,22 +64,24 @@ pub trait Act: Debug + Sync {
         Some(())
     }
 
-    /// The CPUs that a value keeps for the program alone.
+    /// Return the CPUs that a value reserves for the program.
     fn reserves(&self, _tree: &Tree, _value: &str) -> Option<Cpus> {
         None
     }
 
-    /// The lowest and the highest number on this machine, where its domain is a range that the hardware narrows.
+    /// Return the lowest and the highest number on this machine, if its domain is a range that the hardware
+    /// narrows.
     fn limits(&self, _tree: &Tree) -> Option<(i64, i64)> {
         None
     }
 
-    /// The value that a search for little variation tries on this machine; None: it is not a candidate.
+    /// Return the value that a search for little variation tries on this machine; None: it is not a
+    /// candidate.
     fn tuned(&self, _tree: &Tree, knob: &Knob) -> Option<&'static str> {
         knob.tuned_value
     }
 
-    /// Return its word on the kernel's command line, for knobs of scope `boot`.
+    /// Return its words on the kernel's command line, for knobs of scope `boot`.
     fn boot(&self) -> Option<&Boot> {
         None
     }
@@ -87,22 +90,23 @@ pub trait Act: Debug + Sync {
 /// A setting of the next boot.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Boot {
-    /// Words of the kernel's command line; {} is the value. Fixed words switch off what is on without them.
+    /// Words of the kernel's command line; {} is the value. Fixed words switch off a feature that is on
+    /// without them.
     #[serde(rename = "parameters")]
     pub words: &'static [&'static str],
-    /// Whether this machine could have it; Err says why not.
+    /// Check that this machine could have it; an error is the reason why not.
     #[serde(skip)]
     pub possible: fn(&Tree) -> Result<(), String>,
-    /// Whether the kernel that runs has taken it: a word on the command line proves nothing.
+    /// Find out whether the running kernel uses it: a word on the command line proves nothing.
     #[serde(skip)]
     pub proof: fn(&Evidence) -> Taken,
     /// The source of what is known about it, for the docs.
     pub known_from: &'static str,
-    /// Nothing runs on its CPUs by itself, the program neither: it has to be bound to them.
+    /// Whether nothing runs on its CPUs by itself, not even the program, which has to be bound to them.
     pub binds: bool,
 }
 
-/// One system parameter as plain data.
+/// One system parameter, as plain data.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Knob {
     pub name: &'static str,
@@ -111,40 +115,40 @@ pub struct Knob {
     pub domain: Domain,
     #[serde(rename = "boot", serialize_with = "boot_alone")]
     pub act: &'static dyn Act,
-    /// The value that a search for little variation tries where the machine says nothing else (`Act::tuned`); None: it is
-    /// not a candidate.
+    /// The value that a search for little variation tries unless the machine suggests another (`Act::tuned`);
+    /// None: it is not a candidate.
     pub tuned_value: Option<&'static str>,
     /// Settings are applied in this order and restored in the opposite one.
     pub order: u8,
-    /// Knobs without which this one has no meaning.
+    /// The knobs without which this one has no meaning.
     pub requires: &'static [&'static str],
-    /// Knobs that take this one's place: a search leaves it out next to them.
+    /// The knobs that replace this one: a search leaves it out next to them.
     pub conflicts: &'static [&'static str],
     /// Files that the kernel changes with it, and that are restored with it; `*` stands for any name (`moved`).
     pub moves: &'static [&'static str],
-    /// It keeps programs on fewer CPUs than the machine has.
+    /// Whether it restricts programs to fewer CPUs than the machine has.
     pub restricts_cpus: bool,
-    /// Why it matters for run times.
+    /// The reason why it matters for run times.
     pub rationale: &'static str,
     /// Its cost while it is on.
     pub costs: &'static str,
-    /// The rights that it needs beyond those of an ordinary user, in words.
+    /// The rights that it needs beyond those of an ordinary user.
     pub privilege: &'static str,
-    /// For which values it takes that.
+    /// The values that need these rights.
     pub privileged: Privileged,
     /// The meaning of its absence on a machine.
     pub absent: &'static str,
-    /// Kernels that have it: from the first version, and before the second; None: no such bound.
+    /// The kernels that have it: from the first version, and before the second; None: no such bound.
     #[serde(skip)]
     pub kernels: (Option<Version>, Option<Version>),
-    /// A host with which it is in reach where this machine does not have it; empty: none is known.
+    /// A host that has it, if this machine does not; empty: none is known.
     pub elsewhere: &'static str,
-    /// Where it is documented.
+    /// The place where it is documented.
     pub source: &'static str,
 }
 
 impl Knob {
-    /// Whether an ordinary user may not set this value.
+    /// Return whether an ordinary user may not set this value.
     pub fn needs_rights(&self, value: &str) -> bool {
         match self.privileged {
             Privileged::None => false,
@@ -154,8 +158,8 @@ impl Knob {
         }
     }
 
-    /// Return its value on this machine, empty where it has no value of its own there, or why the machine does not have
-    /// it.
+    /// Return its value on this machine, empty if it has no value of its own there, or why the machine does
+    /// not have it.
     pub fn state(&self, tree: &Tree) -> Result<String, String> {
         self.act.state(tree, self).map_err(|reason| match self.elsewhere {
             "" => reason,
@@ -164,7 +168,7 @@ impl Knob {
     }
 }
 
-/// Serialise only what concerns the next boot; the rest of the way of acting is the agent's own affair.
+/// Serialise only the data on the next boot; the rest is internal to the agent.
 fn boot_alone<S: Serializer>(act: &&'static dyn Act, serializer: S) -> Result<S::Ok, S::Error> {
     act.boot().serialize(serializer)
 }
@@ -174,7 +178,7 @@ fn boot_alone<S: Serializer>(act: &&'static dyn Act, serializer: S) -> Result<S:
 pub struct Form(pub &'static [(&'static str, &'static str)]);
 
 impl Form {
-    /// The value as the file takes it.
+    /// Return the value in the file's spelling.
     pub fn spelled(&self, value: &str) -> String {
         let found = self.0.iter().find(|(name, _)| *name == value);
         found.map_or(value, |(_, spelling)| spelling).to_owned()

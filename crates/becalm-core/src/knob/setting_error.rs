@@ -1,9 +1,10 @@
-//! Why a setting cannot be had.
+//! The reasons why a setting cannot be used.
 
 use std::error::Error;
 use std::fmt::{self, Display, Formatter};
 
-/// A setting that is not in the catalogue, whose value is not in its domain, or that this machine does not have.
+/// A setting that is not in the catalogue, that has a value outside of its domain, or that this machine does
+/// not have.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SettingError {
     Unknown { name: String, near: Option<&'static str> },

@@ -1,4 +1,4 @@
-//! Settings as they come in a request: every name looked up, every value checked, sorted by who acts on them.
+//! Settings of a request: every name looked up, every value checked, grouped by where they act.
 
 use serde_json::{Map, Value};
 
@@ -11,11 +11,11 @@ use super::row::{Group, Knob, Scope};
 pub use super::setting_error::SettingError;
 use super::tree::Tree;
 
-/// Settings, checked.
+/// The checked settings.
 #[derive(Default)]
 pub struct Settings {
     pub process: ProcessSettings,
-    /// The settings that `process` was made of, in the order in which a child applies them.
+    /// The settings from which `process` was built, in the order in which a child applies them.
     pub own: Vec<(&'static str, String)>,
     pub changes: Changes,
     /// Sentences on what will not be as before after a restore.
@@ -23,7 +23,8 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Read settings from a JSON object and find out what they mean on this machine. `consent`: dangerous ones too.
+    /// Read settings from a JSON object and resolve them for this machine. `consent`: allow dangerous ones
+    /// too.
     pub fn read(given: &Map<String, Value>, tree: &Tree, consent: bool) -> Result<Self, SettingError> {
         let mut settings = Self::default();
         let mut live = Values::new();
@@ -57,8 +58,8 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Return those of some settings that are set at boot, checked, and whether this boot has them; `read` handles the
-    /// rest.
+    /// Return the settings of the boot among some settings, checked, and whether this boot has them; `read`
+    /// handles the rest.
     pub fn at_boot(
         given: &Map<String, Value>,
         tree: &Tree,
@@ -82,7 +83,7 @@ impl Settings {
     }
 }
 
-/// A slice of its own is only for programs whose policy has slices; the kernel would ignore it without a word.
+/// Check that a slice is only set for programs whose policy has slices; the kernel would ignore it silently.
 fn sliced(own: &[(&'static Knob, String)]) -> Result<(), SettingError> {
     let value = |name: &str| own.iter().find(|(knob, _)| knob.name == name).map(|(_, value)| value.as_str());
     match (value("policy"), value("slice_ns")) {
@@ -99,7 +100,7 @@ fn out_of_domain(knob: &Knob, value: String) -> SettingError {
     SettingError::Domain { name: knob.name, value, domain: knob.domain.words() }
 }
 
-/// A JSON value as the text that knobs take.
+/// Return a JSON value as the text of a knob's value.
 fn text(value: &Value) -> String {
     match value {
         Value::String(text) => match text.trim() {

@@ -1,4 +1,5 @@
-//! Changes as `becalm-helper` takes them: which row of its table each place is of, and what is `*` there.
+//! Changes as requests for `becalm-helper`: the row of its table for each place, and the names that replace
+//! `*` there.
 
 use super::catalogue::find;
 use super::changes::{Change, Changes};
@@ -7,10 +8,10 @@ use super::place::Place;
 use super::table::{names_in, rows, WriteRequest, SIDE_EFFECTS};
 use serde_json::{json, Value};
 
-/// Rows of side effects whose places only root can find: the helper looks for all that are there.
+/// The rows of side effects whose places only root can find: the helper looks for all that exist.
 const HIDDEN: &str = "/sys/kernel/debug/sched/domains/";
 
-/// The fields of a request that has these changes made.
+/// Return the fields of a request for these changes.
 pub fn fields(changes: &Changes) -> Value {
     let write_requests: Vec<WriteRequest> = changes.writes.iter().filter_map(write_request).collect();
     let mut watched: Vec<(usize, Vec<String>)> = changes.watched.iter().filter_map(side_effect).collect();
@@ -25,7 +26,7 @@ pub fn fields(changes: &Changes) -> Value {
     json!({"writes": write_requests, "watched": watched, "taken": taken, "offline": offline})
 }
 
-/// A write; None for a place that no row has.
+/// Return a write; None for a place that no row has.
 pub fn write_request(change: &Change) -> Option<WriteRequest> {
     let kind = match &change.place {
         Place::Swap { .. } => "swap area".to_owned(),
@@ -56,7 +57,8 @@ pub fn write_request(change: &Change) -> Option<WriteRequest> {
     Some(WriteRequest { knob, row, names, value, required })
 }
 
-/// A place that changes with others: its row and names; None for one that the helper finds by itself.
+/// Return the row and names of a place that changes with others; None for one that the helper finds by
+/// itself.
 pub fn side_effect(place: &Place) -> Option<(usize, Vec<String>)> {
     let path = match place {
         Place::File { path } | Place::Mask { path } => path.clone(),

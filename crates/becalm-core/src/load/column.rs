@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Subject {
-    /// The record itself: which runs it covers, how long, what it cost.
+    /// The record itself: its runs, its length, its cost.
     Record,
     /// The whole machine.
     Machine,
@@ -15,7 +15,7 @@ pub enum Subject {
     Programs,
 }
 
-/// Whether a column tells what happened during the interval, or how things stood.
+/// The kind of a column: a change during the interval, or a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -29,7 +29,7 @@ pub enum Kind {
 #[serde(rename_all = "lowercase")]
 pub enum Pooling {
     Sum,
-    /// Weighted by the records' lengths.
+    /// The mean, weighted by the records' lengths.
     Mean,
     Max,
     Min,
@@ -46,7 +46,7 @@ pub enum Form {
     Word,
 }
 
-/// The amount of a column's unit in one of the kernel's numbers.
+/// The amount of a column's unit per unit of the kernel's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Each {
@@ -58,32 +58,33 @@ pub enum Each {
     Sector,
     Millisecond,
     Microsecond,
-    /// The largest packet of the interface that the number is of: its MTU when it was first seen.
+    /// The largest packet of the number's interface: its MTU when it was first seen.
     Mtu,
 }
 
-/// The way from the sources' values to a column. Names are those of the source's values, one `*` in them stands for at
-/// least one character; of loopback only what is named in full counts, of block devices only whole disks.
+/// The way from the sources' values to a column. Names are those of the source's values, with one `*` for at
+/// least one character; loopback counts only where it is named in full, and of block devices only whole
+/// disks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Take {
     /// The sum of counters, whose difference is reported.
     Sum {
         of: &'static [&'static str],
         each: Each,
-        /// The kernel prints 32 bits of each: when one begins again, the sum loses 2^32 of them.
+        /// Whether the kernel prints 32 bits of each: when one begins again, the sum loses 2^32.
         wraps: bool,
     },
     /// The number of values; known while it stays the same.
     Count(&'static str),
     /// The mean of the values, at both ends of the interval.
     Mean(&'static str),
-    /// A value that whoever reads is counted in: the mean over samples within the interval, less one.
+    /// A value that includes the reader itself: the mean over samples within the interval, less one.
     Sampled(&'static str),
-    /// Given by whoever makes the record.
+    /// A value that the maker of the record provides.
     Given,
 }
 
-/// Where a column's numbers are from.
+/// The origin of a column's numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Counted,
@@ -117,7 +118,7 @@ impl Take {
         }
     }
 
-    /// The names of the source's values that come into it.
+    /// Return the names of the source's values that it is computed from.
     pub fn names(&self) -> &[&'static str] {
         match self {
             Self::Sum { of, .. } => of,
@@ -131,18 +132,19 @@ impl Take {
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct Column {
     pub name: &'static str,
-    /// Empty for a plain number or a word.
+    /// The unit; empty for a plain number or a word.
     pub unit: &'static str,
     pub form: Form,
     pub subject: Subject,
     pub kind: Kind,
-    /// A source of `source::table`, or another way of knowing it: "taskstats" of finished tasks, "group" of the control
+    /// A source of `source::table`, or another origin: "taskstats" of finished tasks, "group" of the control
     /// group around the programs, "agent" itself.
     pub source: &'static str,
     pub pooling: Pooling,
-    /// Known in every record.
+    /// Whether it is known in every record.
     pub always: bool,
-    /// Name of its Prometheus metric, with a label where several columns share one; empty where it is not exposed.
+    /// The name of its Prometheus metric, with a label if several columns share one; empty if it is not
+    /// exposed.
     pub metric: &'static str,
     pub meaning: &'static str,
     #[serde(flatten)]

@@ -1,18 +1,19 @@
-//! The parts of the table that are read from the machine: the sources, and which of their values go into which column.
+//! The parts of the table that are read from the machine: the sources, and the columns for which their values
+//! count.
 //!
-//! All of it is found in the table when the engine is built: nothing here names a column.
+//! All of this is derived from the table when the engine is built: nothing here names a column.
 
 use super::column::{Each, Role};
 use super::table::TABLE;
 use crate::source::TICK_NS;
 
-/// Columns that are differences of counters, by their places in the table.
+/// The columns that are differences of counters, by their places in the table.
 pub const COUNTED: [usize; count(Role::Counted)] = places(Role::Counted);
 
-/// Columns that are states which the sources tell, by their places in the table.
+/// The columns that are states from the sources, by their places in the table.
 pub const STATES: [usize; count(Role::State)] = places(Role::State);
 
-/// Sources of a record, the cheap ones: what is read before and after.
+/// The sources of a record, the cheap ones, which are read before and after.
 pub const SOURCES: [&str; distinct()] = sources();
 
 const fn count(role: Role) -> usize {
@@ -38,7 +39,7 @@ const fn places<const N: usize>(role: Role) -> [usize; N] {
     places
 }
 
-/// Whether this column is the first that is read of its source.
+/// Return whether this column is the first of its source.
 const fn first_of_source(column: usize) -> bool {
     if TABLE[column].take.role() as u8 == Role::Given as u8 {
         return false;
@@ -87,7 +88,7 @@ const fn same(one: &str, two: &str) -> bool {
     index == one.len() && index == two.len()
 }
 
-/// Where in `SOURCES` the sources of `COUNTED` are.
+/// The place in `SOURCES` of the source of each column of `COUNTED`.
 pub(super) const SOURCE_OF: [usize; COUNTED.len()] = {
     let (mut index, mut found) = (0, [0; COUNTED.len()]);
     while index < COUNTED.len() {
@@ -99,24 +100,24 @@ pub(super) const SOURCE_OF: [usize; COUNTED.len()] = {
     found
 };
 
-/// Whether a value of a source is of this name, in which one `*` stands for at least one character.
+/// Return whether a value of a source has this name, in which one `*` stands for at least one character.
 pub(super) fn is_called(name: &str, pattern: &str) -> bool {
     let Some((start, end)) = pattern.split_once('*') else { return name == pattern };
     name.len() > start.len() + end.len() && name.starts_with(start) && name.ends_with(end)
 }
 
-/// Return the prefixes of the values that are read from a source: the least that a reading must give for a record.
+/// Return the prefixes of the values that are read from a source: the least that a record needs.
 pub fn beginnings(source: &str) -> Vec<&'static str> {
     let rows = TABLE.iter().filter(|row| row.source == source);
     let names = rows.flat_map(|row| row.take.names()).map(|name| name.split('*').next().unwrap_or(name));
     let mut found: Vec<&'static str> = names.collect();
     found.sort_unstable();
-    // What begins with another one of them is read with it.
+    // A prefix that begins with another one is read with that.
     found.dedup_by(|one, kept| one.starts_with(*kept));
     found
 }
 
-/// Return how many of a column's unit one of the kernel's numbers is. Not for units that differ by device.
+/// Return the amount of a column's unit per unit of the kernel's number. Not for units that differ by device.
 pub(super) fn factor(each: Each) -> u64 {
     match each {
         Each::One | Each::Mtu => 1,

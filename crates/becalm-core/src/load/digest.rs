@@ -1,5 +1,5 @@
-//! One snapshot in the few numbers of a record, flat, so that the sampler's ring can carry it; and how far its counters
-//! moved since an earlier one.
+//! The few numbers of a record from one snapshot, flat, so that the sampler's ring can carry them; and how
+//! far its counters moved since an earlier one.
 
 use super::column::Take;
 use super::counted::{factor, COUNTED, SOURCES, SOURCE_OF, STATES};
@@ -8,8 +8,8 @@ use crate::source::snapshot::{known, wrapped, Unknown};
 
 pub use crate::source::snapshot::Change;
 
-/// Numbers of a flat digest: the time, the counters, the states, and for each source a number that stands for the
-/// devices that were counted.
+/// The number of numbers of a flat digest: the time, the counters, the states, and for each source a number
+/// that stands for the devices that were counted.
 pub const WIDTH: usize = 1 + COUNTED.len() + STATES.len() + SOURCES.len();
 
 pub(super) const FIRST_STATE: usize = 1 + COUNTED.len();
@@ -20,23 +20,23 @@ pub(super) const DEVICES: usize = FIRST_STATE + STATES.len();
 pub struct Digest(pub [u64; WIDTH]);
 
 impl Digest {
-    /// CLOCK_MONOTONIC_RAW just before the first source was read, ns.
+    /// Return CLOCK_MONOTONIC_RAW just before the first source was read, ns.
     pub fn at_ns(&self) -> i64 {
         self.0[0] as i64
     }
 
-    /// A state by its place in `STATES`.
+    /// Return a state by its place in `STATES`.
     pub fn state(&self, place: usize) -> Option<u64> {
         known(self.0[FIRST_STATE + place])
     }
 
-    /// A state by its column's name.
+    /// Return a state by its column's name.
     #[cfg(test)]
     pub fn state_of(&self, name: &str) -> Option<u64> {
         self.state(STATES.iter().position(|column| TABLE[*column].name == name)?)
     }
 
-    /// Runnable tasks, whoever reads left out.
+    /// Return the number of runnable tasks, except the reader.
     pub fn others_running(&self) -> Option<u64> {
         let sampled = |column: &usize| matches!(TABLE[*column].take, Take::Sampled(_));
         Some(self.state(STATES.iter().position(sampled)?)?.saturating_sub(1))
@@ -53,7 +53,7 @@ impl Digest {
             return Err(Unknown::Unread);
         };
         let back = || match TABLE[column].take {
-            // A sum of numbers of which 32 bits are printed: when one of them begins again, the sum loses 2^32 of them.
+            // The kernel prints 32 bits of each term: when one of them begins again, the sum loses 2^32.
             Take::Sum { each, wraps: true, .. } => {
                 let unit = factor(each);
                 wrapped(one / unit, two / unit).map(|moved| moved * unit)
@@ -63,13 +63,13 @@ impl Digest {
         two.checked_sub(one).or_else(back).ok_or(Unknown::Backwards)
     }
 
-    /// All counters since an earlier digest, by `COUNTED`.
+    /// Return the changes of all counters since an earlier digest, by `COUNTED`.
     pub fn difference(&self, before: &Self) -> [Change; COUNTED.len()] {
         std::array::from_fn(|place| self.since(before, place))
     }
 
-    /// The states of the interval since an earlier digest, by `STATES`: a number that must not change, or the middle of
-    /// both ends. What is sampled in between is not among them.
+    /// Return the states of the interval since an earlier digest, by `STATES`: a number that must not change,
+    /// or the middle of both ends. Sampled states are not among them.
     pub fn states(&self, before: &Self) -> [Change; STATES.len()] {
         std::array::from_fn(|place| {
             let both = self.state(place).zip(before.state(place)).ok_or(Unknown::Unread);

@@ -1,44 +1,45 @@
-//! When a program ended, by the record that the kernel makes of it (taskstats).
+//! The time when a program ended, from the record that the kernel makes of it (taskstats).
 //!
-//! Who waits for the end of a program may be told late: next to a load it waits for its turn on a CPU, and where it was
-//! woken by output before, it does not know for how long. The kernel's record of an ending process is made in `do_exit`
-//! (kernel/exit.c, `taskstats_exit`) by the process itself. What comes after it is freeing memory and closing files.
+//! A process that waits for the end of a program may learn of it late: next to a load it waits for its turn
+//! on a CPU, and if output woke it earlier, it does not know for how long. The kernel's record of an ending
+//! process is made in `do_exit` (kernel/exit.c, `taskstats_exit`) by the process itself. After it only memory
+//! is freed and files are closed.
 
 use super::family::Ending;
 use crate::source::taskstats::Task;
 
-/// The time ending takes besides freeing memory, ns: closing files, notifying the parent.
+/// The time of the rest of the end besides freeing memory, ns: closing files, notifying the parent.
 const ENDING_NS: i64 = 200_000;
 
-/// Bytes of memory that are freed in one ns, at the least.
+/// The smallest number of bytes of memory that are freed in one ns.
 const FREED_PER_NS: i64 = 10;
 
 /// The end of a process by the kernel's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
-    /// When the record was made, ns, on the clock of `told_ns`.
+    /// The time of the record, ns, on the clock of `told_ns`.
     pub at_ns: i64,
-    /// The time it ran and waited for a CPU afterwards, ns, and up to a tick before.
+    /// The time for which it ran and waited for a CPU afterwards, ns, and up to a tick before.
     pub after_ns: i64,
 }
 
 impl Exit {
-    /// From the record of its end and what the kernel told at `told_ns`, when it was not reaped yet.
+    /// Combine the record of its end with what the kernel reported at `told_ns`, when it was not reaped yet.
     pub fn new(ending: &Ending, asked: &Task, told_ns: i64) -> Option<Self> {
         let since = |later: u64, earlier: u64| i64::try_from(later.checked_sub(earlier)?).ok();
         let mut after_ns = 0;
         for name in ["exec_ns", "wait_ns"] {
-            // Of another thread than the one that was asked about nothing is known.
+            // Nothing is known of a thread other than the one that was asked about.
             let after = asked.delays.value(name).zip(ending.delays.value(name));
             after_ns += after.and_then(|(later, earlier)| since(later, earlier)).unwrap_or(i64::MAX / 4);
         }
         Some(Self { at_ns: told_ns - since(asked.lived_ns, ending.lived_ns)?, after_ns })
     }
 
-    /// When it was at the latest. `memory_bytes`: the most that it had.
+    /// Return the latest time of the end. `memory_bytes` is the most that the process had.
     ///
-    /// Of the time after the record the part before it is not known, so it is taken for no longer than freeing its memory
-    /// can take.
+    /// How much of `after_ns` was before the record is not known, so it counts for no longer than freeing the
+    /// memory can take.
     pub fn latest_ns(self, memory_bytes: i64) -> i64 {
         self.at_ns + self.after_ns.min(memory_bytes.max(0) / FREED_PER_NS) + ENDING_NS
     }
@@ -71,7 +72,7 @@ mod tests {
 
     #[test]
     fn an_end_is_the_records_and_what_it_did_afterwards() {
-        // It ended 103 ms before it was asked about, having run 2 ms more.
+        // It ended 103 ms before the query, having run 2 ms more.
         let exit = Exit::new(&ending(task(85, 0, 87)), &task(87, 0, 190), 1_000 * MS).unwrap();
         assert_eq!(exit, Exit { at_ns: 897 * MS, after_ns: 2 * MS });
         assert_eq!(exit.latest_ns(1_000_000_000), 899 * MS + ENDING_NS);

@@ -1,8 +1,9 @@
 //! The ended tasks that belonged to a run: the leader, its threads, and all descendants.
 //!
-//! The kernel tells each end with the parent's number. A parent usually ends after its children, and an orphan comes to
-//! this process as its nearest subreaper, so at the end of a run all ends can be put in their places. For a run with very
-//! many ends that is done on the way, too, with the help of the parents that still live.
+//! The kernel reports each end with the parent's number. A parent usually ends after its children, and an
+//! orphan becomes a child of this process as its nearest subreaper, so at the end of a run all ends can be
+//! assigned. For a run with very many ends that is also done on the way, with the help of the parents that
+//! still live.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -11,10 +12,10 @@ use crate::source::delays::Delays;
 use crate::source::pid_stat::PidStat;
 use crate::source::taskstats::Task;
 
-/// More ends than these are not kept: those that nobody could be found for are lost.
+/// The largest number of ends that are stored: unassigned ones beyond it are lost.
 const MOST: usize = 1 << 16;
 
-/// From so many on it is worth looking for living parents.
+/// The number of ends from which on looking for living parents is worth its cost.
 const MANY: usize = 1 << 12;
 
 /// The kernel's record of a process when the last of its threads so far had ended.
@@ -24,7 +25,7 @@ pub struct Ending {
     pub lived_ns: u64,
     /// The account of that thread.
     pub delays: Delays,
-    /// Whether its threads are known to be its own: else others may have ended later.
+    /// Whether its threads are known to be its own: otherwise others may have ended later.
     pub whole: bool,
 }
 
@@ -41,13 +42,13 @@ pub struct Family {
 }
 
 impl Family {
-    /// A family below this process, whose number is `own`.
+    /// Create a family below this process, whose number is `own`.
     pub fn new(own: u32) -> Self {
         let (endings, ours, waiting) = (HashMap::new(), HashSet::new(), Vec::new());
         Self { own, endings, ours, waiting, sum: Delays::ZERO, tasks: 0, lost: 0 }
     }
 
-    /// Hand over the tasks that ended during the last run and are none of its own, after `finish`.
+    /// Hand over the tasks that ended during the last run and do not belong to it, after `finish`.
     pub fn strangers(&mut self) -> impl Iterator<Item = Task> + '_ {
         self.waiting.drain(..)
     }
@@ -60,7 +61,7 @@ impl Family {
         (self.sum, self.tasks, self.lost) = (Delays::ZERO, 0, 0);
     }
 
-    /// A task has ended.
+    /// Add a task that has ended.
     pub fn ended(&mut self, task: Task) {
         if self.waiting.len() >= MOST {
             self.lost += 1;
@@ -77,19 +78,19 @@ impl Family {
         self.waiting.push(task);
     }
 
-    /// Return how the process `leader` ended, after `finish`; None where the kernel did not report that, or where a
+    /// Return how the process `leader` ended, after `finish`; None if the kernel did not report that, or a
     /// later end of one of its threads may be missing.
     pub fn ending(&self, leader: u32) -> Option<Ending> {
         let ending = self.endings.get(&leader).filter(|ending| ending.whole || self.tasks == 0)?;
         (self.lost == 0).then_some(*ending)
     }
 
-    /// The kernel had to drop some.
+    /// Register that the kernel had to drop ends, `times` times.
     pub fn dropped(&mut self, times: u64) {
         self.lost += times;
     }
 
-    /// While a run goes on: make room, with the help of living parents.
+    /// Make room while a run goes on, with the help of living parents.
     pub fn sort(&mut self) {
         if self.waiting.len() < MANY {
             return;
@@ -110,19 +111,20 @@ impl Family {
         self.waiting.retain(|task| !strangers.contains(&task.parent));
     }
 
-    /// Another program runs at the same time, whose leader is no descendant of the first one's. Its descendants are counted
-    /// with those of whichever `finish` names first.
+    /// Add another program that runs at the same time and whose leader does not descend from the first one's.
+    /// Its descendants are counted with those of the leader that `finish` names first.
     pub fn alongside(&mut self, leader: u32) {
         self.waiting.retain(|task| task.pid != leader);
         self.ours.insert(leader);
     }
 
-    /// Count what is left for the second of two programs that ran at the same time.
+    /// Count the remaining ends for the second of two programs that ran at the same time.
     pub fn next(&mut self) {
         (self.sum, self.tasks) = (Delays::ZERO, 0);
     }
 
-    /// The run is over: the sum over its tasks but the leader, how many there were with it, and how many were lost.
+    /// End the run: return the sum over its tasks except the leader, their number with it, and how many were
+    /// lost.
     pub fn finish(&mut self, leader: u32) -> (Delays, u64, u64) {
         self.waiting.retain(|task| task.pid != leader);
         self.ours.insert(leader);
@@ -130,7 +132,7 @@ impl Family {
         (self.sum, self.tasks + 1, self.lost)
     }
 
-    /// Count those whose parents are ours, the latest first, until none is found any more.
+    /// Count those whose parents belong to the run, the latest first, until no more are found.
     fn settle(&mut self) {
         loop {
             let before = self.tasks;
@@ -153,7 +155,7 @@ impl Family {
         }
     }
 
-    /// Whether a living process descends from this one; None when it has gone.
+    /// Return whether a living process descends from this one; None when it has gone.
     fn descends(&self, mut pid: u32) -> Option<bool> {
         loop {
             if pid == self.own || self.ours.contains(&pid) {
@@ -263,7 +265,7 @@ mod tests {
         let mut family = Family::new(own);
         family.begin();
         for number in 0..MANY as u32 {
-            // Process 1 lives and is no child of ours.
+            // Process 1 lives and does not descend from this process.
             family.ended(task(1_000_000 + 2 * number, own));
             family.ended(task(1_000_001 + 2 * number, 1));
         }

@@ -1,7 +1,7 @@
 //! Digests of the snapshots of one reader.
 //!
-//! Which of a snapshot's values belong to a column is looked up when the layout of a source changes, not for each
-//! snapshot.
+//! The values of a snapshot that belong to a column are looked up when the layout of a source changes, not
+//! for each snapshot.
 
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
@@ -15,13 +15,13 @@ use crate::source::interface::Rows;
 use crate::source::layout::{Kind, Layout, UNKNOWN};
 use crate::source::snapshot::{known, Section, Snapshot};
 
-/// Makes digests of the snapshots of one reader.
+/// A maker of digests of the snapshots of one reader.
 #[derive(Default)]
 pub struct Machine {
     plans: Vec<Plan>,
 }
 
-/// The sampler's rows as digests.
+/// The conversion of the sampler's rows to digests.
 pub struct Digests {
     machine: Machine,
     last: Digest,
@@ -40,19 +40,19 @@ impl Rows for Digests {
     }
 }
 
-/// Where the numbers of one source are among its values.
+/// The places of one source's numbers among its values.
 #[derive(Default)]
 struct Plan {
     layout: Arc<Layout>,
     devices: u64,
-    /// Place in `COUNTED`, factor (None: unknown), place of the value.
+    /// The place in `COUNTED`, the factor (None: unknown), and the place of the value.
     picks: Vec<(usize, Option<u64>, usize)>,
-    /// Place in `STATES`, places of the values.
+    /// The place in `STATES`, and the places of the values.
     states: Vec<(usize, Vec<usize>)>,
 }
 
 impl Machine {
-    /// The digest of a snapshot.
+    /// Return the digest of a snapshot.
     pub fn digest(&mut self, snapshot: &Snapshot) -> Digest {
         let mut made = [UNKNOWN; WIDTH];
         made[0] = snapshot.sections.first().map_or(UNKNOWN, |section| section.at_ns as u64);
@@ -84,7 +84,7 @@ impl Plan {
             }
             for (index, column) in COUNTED.iter().enumerate().filter(|(_, column)| of_source(column)) {
                 let Take::Sum { of, each, .. } = TABLE[*column].take else { continue };
-                // Loopback is no network: it counts only where it is meant.
+                // Loopback is not a network: it counts only where it is named.
                 let meant = |pattern: &str| row != Some("lo") || pattern == name;
                 if of.iter().any(|pattern| meant(pattern) && is_called(name, pattern)) {
                     let each = if each == Each::Mtu { mtu(row, &names, values) } else { Some(factor(each)) };
@@ -132,7 +132,7 @@ impl Plan {
     }
 }
 
-/// The MTU of an interface.
+/// Return the MTU of an interface.
 fn mtu(interface: Option<&str>, names: &[(String, Kind)], values: &[u64]) -> Option<u64> {
     let name = format!("{}.mtu", interface?);
     known(values[names.iter().position(|(found, _)| *found == name)?])

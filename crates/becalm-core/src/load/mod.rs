@@ -1,8 +1,10 @@
-//! The record of what was counted while programs ran: the columns of the agent's `loads` event.
+//! The record of the counts while programs ran: the columns of the agent's `loads` event.
 //!
-//! `table` lists them, each a `column`. `counted` says which values of the sources are the counters of a record, `machine` makes a `digest` of a snapshot, and
-//! of two digests their difference; `own` sums what the kernel tells of the programs themselves, `own_cpus` what was done
-//! on the CPUs that they could use, `family` finds out which ended tasks are theirs. A `Load` is one record. The agent's observer makes them.
+//! `table` lists them, each a `column`. `counted` decides which values of the sources are the counters of a
+//! record, `machine` makes a `digest` of a snapshot, and the difference of two digests; `own` sums the
+//! kernel's accounts of the programs themselves, `own_cpus` has the activity of the CPUs that they could use,
+//! `family` finds the ended tasks that belong to them. A `Load` is one record. The agent's observer makes
+//! them.
 
 pub mod column;
 pub mod counted;
@@ -33,14 +35,14 @@ pub struct Queue {
 }
 
 impl Queue {
-    /// Take a sample of the number of runnable tasks, the sampler left out.
+    /// Add a sample of the number of runnable tasks, the sampler left out.
     pub fn add(&mut self, others: u64) {
         self.sum += others;
         self.peak = self.peak.max(others);
         self.samples += 1;
     }
 
-    /// To four decimals.
+    /// Return the mean to four decimals.
     fn mean(&self) -> f64 {
         (self.sum as f64 / self.samples as f64 * 1e4).round() / 1e4
     }
@@ -54,14 +56,14 @@ pub struct Load {
     /// Unix time, ns.
     pub started_ns: i64,
     pub interval_ns: i64,
-    /// Differences, by the columns `COUNTED`.
+    /// The differences, by the columns `COUNTED`.
     pub counted: [Change; COUNTED.len()],
-    /// States at both ends, by the columns `STATES`.
+    /// The states at both ends, by the columns `STATES`.
     pub states: [Change; STATES.len()],
     pub queue: Queue,
     pub own: Own,
     pub own_cpus: Option<OwnCpus>,
-    /// CPU time that observing took, ns.
+    /// The CPU time that observing took, ns.
     pub cost_ns: i64,
 }
 
@@ -93,15 +95,15 @@ impl Load {
 
     /// Append the record as a JSON array in the order of the table.
     pub fn write(&self, out: &mut Vec<u8>) {
-        // Numbers and words, written to a Vec: it cannot fail.
+        // Writing numbers and words to a Vec cannot fail.
         drop(serde_json::to_writer(out, self));
     }
 
-    /// Why columns of the machine are not known, by name. `absent`: what is the matter with a source.
+    /// Return why columns of the machine are unknown, by name. `absent` returns the reason for a source.
     pub fn unknown(&self, absent: impl Fn(&str) -> Option<String>) -> Vec<(&'static str, String)> {
         let counted = COUNTED.iter().zip(&self.counted);
         let states = STATES.iter().zip(&self.states);
-        // What is sampled is unknown for want of samples, which is no fault of the source.
+        // A sampled value is unknown for lack of samples, which is not the source's fault.
         let states = states.filter(|(column, _)| !matches!(TABLE[**column].take, Take::Sampled(_)));
         let unknown = counted.chain(states).filter_map(|(column, change)| Some((*column, change.err()?)));
         let words = |(column, why): (usize, Unknown)| {
@@ -128,7 +130,7 @@ impl Load {
         }
     }
 
-    /// The columns that no source tells.
+    /// Return a column that no source provides.
     fn given(&self, name: &str) -> Option<Cell> {
         let own = &self.own;
         let value = match name {

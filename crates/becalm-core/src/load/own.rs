@@ -3,7 +3,7 @@
 use crate::source::delays::Delays;
 use crate::source::perf_events::Counts;
 
-/// The part of the programs for which the sums are true.
+/// The part of the programs that the sums cover.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// The first thread of the first process.
@@ -11,12 +11,12 @@ pub enum Scope {
     Leader,
     /// All threads of the first process.
     Group,
-    /// It and all its descendants.
+    /// That process and all its descendants.
     Tree,
 }
 
 impl Scope {
-    /// The word in the record.
+    /// Return the word in the record.
     pub fn word(self) -> &'static str {
         match self {
             Self::Leader => "leader",
@@ -29,24 +29,24 @@ impl Scope {
 /// The figures of one run, or of the runs of a record together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Own {
-    /// 0: rusage alone; 1: schedstat; 2: taskstats without delay accounting; 3: with it.
+    /// The level: 0: rusage only; 1: schedstat; 2: taskstats without delay accounting; 3: with it.
     pub level: u64,
     pub scope: Scope,
     pub delays: Delays,
     /// The counts of the processor.
     pub counts: Counts,
-    /// Threads and processes that the sums are of.
+    /// The number of threads and processes in the sums.
     pub tasks: Option<u64>,
-    /// Ends of processes that the kernel could not tell.
+    /// The number of ends of processes that the kernel could not report.
     pub lost: Option<u64>,
-    /// Time held back by a quota of the own control group, ns.
+    /// The time held back by a quota of the own control group, ns.
     pub quota_ns: Option<u64>,
-    /// PSI "some" of the own control group: CPU, I/O, memory, ns.
+    /// The PSI "some" of the own control group: CPU, I/O, memory, ns.
     pub pressure_ns: [Option<u64>; 3],
 }
 
 impl Own {
-    /// The start of a sum over runs: everything known, and nothing yet.
+    /// Return the start of a sum over runs: everything is known, and zero.
     pub fn none_yet() -> Self {
         Self {
             level: 3,
@@ -59,7 +59,7 @@ impl Own {
         }
     }
 
-    /// Add a run: a sum is known as well as the least known of its parts.
+    /// Add a run: a sum is known as well as its least known part.
     pub fn add(&mut self, run: &Self) {
         self.level = self.level.min(run.level);
         self.scope = self.scope.min(run.scope);

@@ -1,6 +1,6 @@
 //! The activity of the CPUs that the programs of a record could use.
 //!
-//! Others elsewhere are no load for a program that is bound to CPUs of its own (affinity, cpuset, isolation).
+//! Others elsewhere are not a load for a program that is bound to other CPUs (affinity, cpuset, isolation).
 
 use std::mem;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use crate::source::TICK_NS;
 /// The CPUs that all programs of a record could use.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Shared {
-    /// None has ended yet.
+    /// No program has ended yet.
     #[default]
     Open,
     Same(Cpus),
-    /// They could use different ones, or it is not known of one.
+    /// The programs could use different CPUs, or those of one are not known.
     Unknown,
 }
 
 impl Shared {
-    /// The set, where it is one.
+    /// Return the set, if there is one.
     pub fn same(&self) -> Option<&Cpus> {
         match self {
             Self::Same(cpus) => Some(cpus),
@@ -30,7 +30,7 @@ impl Shared {
         }
     }
 
-    /// A program has ended that could use these.
+    /// Add a program that has ended and could use these CPUs.
     pub fn join(&mut self, cpus: Option<Cpus>) {
         *self = match (mem::take(self), cpus) {
             (Self::Open, Some(cpus)) => Self::Same(cpus),
@@ -48,16 +48,16 @@ pub struct Cpu {
     pub steal: u64,
 }
 
-/// Finds the CPUs among the values of a snapshot.
+/// A finder of the CPUs among the values of a snapshot.
 #[derive(Default)]
 pub struct Finder {
     layout: Arc<Layout>,
-    /// A CPU's number, and the places of user, nice, system and steal.
+    /// The number of each CPU, and the places of user, nice, system and steal.
     places: Vec<(usize, [usize; 4])>,
 }
 
 impl Finder {
-    /// The CPUs that are online, as a snapshot has them.
+    /// Return the online CPUs of a snapshot.
     pub fn cpus(&mut self, snapshot: &Snapshot) -> Vec<Cpu> {
         let Some(section) = snapshot.section("stat") else { return Vec::new() };
         if !Arc::ptr_eq(&self.layout, &section.layout) {
@@ -94,7 +94,8 @@ pub struct OwnCpus {
 }
 
 impl OwnCpus {
-    /// On those of `shared` that are online, from a reading to a later one; None when it is not known of one of them.
+    /// Return the activity of the CPUs of `shared` that are online, from one reading to a later one; None if
+    /// that of one of them is not known.
     pub fn between(shared: &Shared, begin: &[Cpu], end: &[Cpu]) -> Option<Self> {
         let Shared::Same(cpus) = shared else { return None };
         let mut sum = Self { count: 0, busy_ns: 0, steal_ns: 0 };

@@ -1,8 +1,9 @@
 //! The table of load columns: a row each, in the order of the agent's `loads` rows.
 //!
-//! Everything else about columns comes of it: what is read and how it is added up (`counted`, `machine`, `digest`), the
-//! names in the greeting, and, by `becalm-agent tables`, the store's columns, Python's `Load`, Prometheus' names and
-//! docs/reference/columns.md. A new column stands at the end and is not `always` known: stores that were made before lack it.
+//! Everything else about columns is derived from it: what is read and how it is added up (`counted`,
+//! `machine`, `digest`), the names in the greeting, and, by `becalm-agent tables`, the store's columns,
+//! Python's `Load`, Prometheus' names and docs/reference/columns.md. A new column is added at the end and is
+//! not `always` known: older stores lack it.
 
 mod devices;
 mod kinds;

@@ -1,4 +1,4 @@
-//! The messages of a load's processes to the one that watches them: a slot each, in memory that they share.
+//! The messages of a load's processes to the one that watches them: a slot each, in shared memory.
 
 use std::io;
 use std::ptr;
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, AtomicU8, AtomicUsize,
 
 const TEXT: usize = 400;
 
-/// One process's place. All-zero is its state at the start.
+/// The slot of one process. All-zero is its state at the start.
 #[repr(C)]
 pub struct Slot {
     pid: AtomicI32,
@@ -17,7 +17,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// The load is up.
+    /// Report that the load is up.
     pub fn ready(&self) {
         self.ready.store(true, Ordering::Release);
     }
@@ -39,12 +39,12 @@ impl Slot {
         self.pid.store(pid, Ordering::Release);
     }
 
-    /// The process's number; 0 before it was started.
+    /// Return the process's number; 0 before it was started.
     pub fn pid(&self) -> libc::pid_t {
         self.pid.load(Ordering::Acquire)
     }
 
-    /// Leave a sentence, cut where it is longer than a slot.
+    /// Store a sentence, cut if it is longer than a slot.
     pub fn say(&self, sentence: &str) {
         let most = TEXT.min(sentence.len());
         let end = (0..=most).rev().find(|at| sentence.is_char_boundary(*at)).unwrap_or(0);
@@ -55,7 +55,7 @@ impl Slot {
         self.length.store(bytes.len(), Ordering::Release);
     }
 
-    /// The sentence that was left; empty when there is none.
+    /// Return the stored sentence; empty when there is none.
     pub fn said(&self) -> String {
         let length = self.length.load(Ordering::Acquire).min(TEXT);
         let bytes: Vec<u8> = self.text[..length].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();

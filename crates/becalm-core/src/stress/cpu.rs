@@ -1,4 +1,4 @@
-//! Processors kept busy: whole spinners, and one that runs for a part of each period.
+//! Load on processors: spinners that run all the time, and one that runs for a part of each period.
 
 use super::board::Slot;
 use super::demand::Demand;
@@ -6,14 +6,14 @@ use super::job::{Job, LoadError};
 use super::pace::{now, until};
 use crate::exec::clock_ns;
 
-/// Length of a duty cycle, ns: several of a kernel's time slices, well below what anybody samples at.
+/// The length of a duty cycle, ns: several of a kernel's time slices, well below any usual sampling period.
 const PERIOD_NS: i64 = 20_000_000;
 
 pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
     let whole = demand.cpu.floor();
     let part = demand.cpu - whole;
     let mut shares = vec![1.0; whole as usize];
-    // Below one period's hundredth a spinner would do nothing but wake up.
+    // Below a hundredth of a period a spinner would do nothing but wake up.
     if part >= 0.01 {
         shares.push(part);
     }
@@ -26,8 +26,8 @@ pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
     Ok(shares.into_iter().map(job).collect())
 }
 
-/// Run for `share` of each period, by the thread's own CPU clock: time in which it waited for a processor is no work
-/// done. A period that took longer because of others is not made up for.
+/// Run for `share` of each period, by the thread's own CPU clock: time in which it waited for a processor is
+/// not work. A period that took longer because of others is not made up for.
 fn spin(share: f64, slot: &Slot) -> LoadError {
     slot.ready();
     if share >= 1.0 {
@@ -44,11 +44,12 @@ fn spin(share: f64, slot: &Slot) -> LoadError {
     }
 }
 
-/// Use so much CPU time.
+/// Use an amount of CPU time.
 fn busy(wanted_ns: i64) {
     let end = clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) + wanted_ns;
     while clock_ns(libc::CLOCK_THREAD_CPUTIME_ID) < end {
-        // Some microseconds between two looks at the clock: a spinner should compute, not call the kernel.
+        // This takes some microseconds between two readings of the clock: a spinner should compute, not call
+        // the kernel.
         let mut value = 0_u64;
         for index in 0..5_000_u64 {
             value = std::hint::black_box(value.wrapping_add(index));

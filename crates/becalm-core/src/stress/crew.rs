@@ -1,4 +1,4 @@
-//! A load from its start to its end: start the processes, wait, end them, and count what they did.
+//! A load from its start to its end: start the processes, wait, end them, and count their work.
 
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -18,12 +18,12 @@ use crate::exec::now_ns;
 /// The time between two checks whether the load is up, ns.
 const LOOK_NS: i64 = 5_000_000;
 
-/// Make load for `time_ns` from now, while `command` runs, or until a signal. `started` is called when all of it is up,
-/// which the time includes.
+/// Generate load for `time_ns` from now, while `command` runs, or until a signal. `started` is called when
+/// all of the load is up; the time includes that.
 ///
-/// Blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD for this process, which must have a single thread. SIGINT does not end a
-/// command's load: the terminal has sent it to the command too. SIGTERM and SIGHUP end the load at once and go on to the
-/// command, whose end is waited for.
+/// Blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD for this process, which must have a single thread. SIGINT does
+/// not end a command's load: the terminal has sent it to the command too. SIGTERM and SIGHUP end the load at
+/// once and are passed on to the command, whose end is waited for.
 pub fn run(
     demand: &Demand,
     time_ns: Option<i64>,
@@ -35,7 +35,7 @@ pub fn run(
     let jobs = jobs(demand)?;
     let signals = Signals::block().map_err(system("Signals cannot be blocked"))?;
     let limit = jobs.iter().filter_map(|job| job.limit_bytes).max();
-    // Declared before the processes, so that it goes after them.
+    // It is declared before the processes, so that it is dropped after them.
     let group = limit.map(Group::make).transpose()?;
     let asked: Vec<(&'static str, Option<f64>)> = jobs.iter().map(|job| (job.kind, job.asked)).collect();
     let board = Board::new(jobs.len()).map_err(system("Memory cannot be shared"))?;
@@ -72,17 +72,17 @@ fn system(what: &'static str) -> impl Fn(io::Error) -> LoadError {
     move |error| LoadError::Machine(format!("{what}: {error}."))
 }
 
-/// The started processes; whoever is left is killed when this goes.
+/// The started processes; those that are left are killed when this is dropped.
 struct Crew<'a> {
     slots: &'a [Slot],
-    /// Why one of them ended by itself.
+    /// The reason why one of them ended by itself.
     failure: Option<String>,
-    /// When a signal ended the load before its command.
+    /// The time when a signal ended the load before its command.
     stopped: Option<Instant>,
 }
 
 impl Crew<'_> {
-    /// Wait until all load is up; false when a signal came first.
+    /// Wait until all load is up; return false when a signal came first.
     fn until_up(&mut self, signals: &Signals, deadline_ns: Option<i64>) -> Result<bool, LoadError> {
         loop {
             if deadline_ns.is_some_and(|deadline| deadline <= now_ns()) {
@@ -158,7 +158,8 @@ impl Crew<'_> {
         }
     }
 
-    /// Look which processes have ended by themselves. They are not reaped, so that what they did can be counted.
+    /// Find the processes that have ended by themselves. They are not reaped, so that their work can be
+    /// counted.
     fn reap(&mut self) {
         if self.stopped.is_some() {
             return;
@@ -175,7 +176,7 @@ impl Crew<'_> {
         }
     }
 
-    /// End all, and count what each did in its life.
+    /// End all, and count the work of each.
     fn end(&mut self) -> Vec<Counts> {
         self.kill();
         let counts = |slot: &Slot| {
@@ -185,7 +186,7 @@ impl Crew<'_> {
         self.slots.iter().map(counts).collect()
     }
 
-    /// End all of the load now, and go on waiting for the command.
+    /// End all of the load now, and continue to wait for the command.
     fn stop(&mut self) {
         self.stopped.get_or_insert_with(Instant::now);
         self.kill();
@@ -209,7 +210,7 @@ impl Drop for Crew<'_> {
     }
 }
 
-/// Wait for a child's end, or look whether it has ended, and leave it to be read and reaped later.
+/// Wait for a child's end, or check whether it has ended, and leave it to be read and reaped later.
 fn ended(pid: libc::pid_t, flags: i32) -> bool {
     // SAFETY: an all-zero siginfo is valid, and says with pid 0 that nobody has ended.
     unsafe {
@@ -219,7 +220,7 @@ fn ended(pid: libc::pid_t, flags: i32) -> bool {
     }
 }
 
-/// The work of one process until now.
+/// The work of one process so far.
 struct Counts {
     done: u64,
     cpu_ns: Option<u64>,
@@ -227,7 +228,8 @@ struct Counts {
 }
 
 impl Counts {
-    /// From the board, and the first two fields of `/proc/PID/schedstat`: time run and time waited on a run queue, ns.
+    /// Read the board, and the first two fields of `/proc/PID/schedstat`: time run and time waited on a run
+    /// queue, ns.
     fn of(slot: &Slot) -> Self {
         let text = std::fs::read_to_string(format!("/proc/{}/schedstat", slot.pid())).unwrap_or_default();
         let mut fields = text.split_ascii_whitespace().map(|word| word.parse().ok());
@@ -236,7 +238,7 @@ impl Counts {
     }
 }
 
-/// Bytes that the whole machine has swapped out since its start, zswap included.
+/// Return the bytes that the whole machine has swapped out since its start, zswap included.
 fn swapped_out() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/vmstat").ok()?;
     let field = |name: &str| {
@@ -248,7 +250,7 @@ fn swapped_out() -> Option<u64> {
     Some((field("pswpout")? + field("zswpout").unwrap_or(0)) * page)
 }
 
-/// Deliver all signals again: a command would inherit that they are blocked.
+/// Unblock all signals: a command would inherit the blocked ones.
 fn unblock() -> io::Result<()> {
     // SAFETY: an all-zero set becomes an empty one before it is used.
     unsafe {
@@ -261,7 +263,7 @@ fn unblock() -> io::Result<()> {
     }
 }
 
-/// Signals that are waited for instead of being delivered.
+/// The signals that are waited for instead of being delivered.
 struct Signals(libc::sigset_t);
 
 impl Signals {
@@ -280,9 +282,9 @@ impl Signals {
         }
     }
 
-    /// The next signal, or None when none came within `wait_ns`.
+    /// Return the next signal, or None when none came within `wait_ns`.
     fn next(&self, wait_ns: Option<i64>) -> Option<i32> {
-        // Without a limit: an hour, and the caller asks again.
+        // Without a limit this is an hour, after which the caller asks again.
         let ns = wait_ns.unwrap_or(3_600_000_000_000);
         let time = libc::timespec { tv_sec: ns / 1_000_000_000, tv_nsec: ns % 1_000_000_000 };
         // SAFETY: live pointers; no siginfo is asked for.

@@ -1,12 +1,12 @@
-//! The wanted kinds and amounts of load: the noun Demand, and its checks that need no look at the machine.
+//! The requested kinds and amounts of load (`Demand`), and checks that do not depend on the machine.
 
 use serde::Deserialize;
 
 use super::job::LoadError;
 use super::room::Room;
 
-/// Whether the load belongs to the session of whoever asks, or to one of its own: with `sched_autogroup_enabled` the
-/// kernel shares processors among sessions first, and among processes second (sched(7), "The autogroup feature").
+/// The session of the load, that of the caller or a separate one: with `sched_autogroup_enabled` the kernel
+/// shares processors among sessions first, and among processes second (sched(7), "The autogroup feature").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Session {
@@ -15,35 +15,36 @@ pub enum Session {
     New,
 }
 
-/// Load to make. Zero and null: none of that.
+/// The load to generate. Zero and null mean none of a kind.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Demand {
     /// Processors to keep busy: 2.5 are two whole ones and a half.
     pub cpu: f64,
-    /// Nice value of all load, -20 to 19; null: that of whoever asks.
+    /// The nice value of all load, -20 to 19; null: that of the caller.
     pub nice: Option<i32>,
-    /// Processors that all load is bound to; null: any.
+    /// The processors that all load is bound to; null: any.
     pub cpus: Option<Vec<usize>>,
-    /// Bytes to write to again and again, in a group that may have no more than `limit_bytes` in memory.
+    /// The bytes to write to repeatedly, in a group that may have no more than `limit_bytes` in memory.
     pub memory_bytes: Option<u64>,
     pub limit_bytes: Option<u64>,
-    /// Directory to write in, past the page cache; `disk_rate` in bytes per second, null: as fast as it goes.
+    /// The directory to write in, past the page cache; `disk_rate` in bytes per second, null: as fast as
+    /// possible.
     pub disk_directory: Option<String>,
     pub disk_rate: Option<f64>,
-    /// Bytes per second through a TCP connection over the loopback interface.
+    /// The bytes per second through a TCP connection over the loopback interface.
     pub network_rate: Option<f64>,
-    /// Processes that do nothing but call the kernel.
+    /// The number of processes that only call the kernel.
     pub syscalls: u32,
     pub session: Session,
 }
 
-/// Bytes per second that no disk and no loopback network carries: more is a slip of the finger.
+/// A rate in bytes per second that no disk and no loopback network reaches: more is a typing error.
 const MOST_RATE: f64 = (1_u64 << 40) as f64;
 
 impl Demand {
-    /// Check that the demand can be meant: numbers in their domain, fields that belong together, and no more of
-    /// anything than a small multiple of the machine.
+    /// Check that the demand is meaningful: numbers in their domain, fields that belong together, and no more
+    /// of anything than a small multiple of the machine.
     pub fn check(&self, room: &Room) -> Result<(), LoadError> {
         room.check(self.cpu, "busy processors")?;
         room.check(f64::from(self.syscalls), "processes that call the kernel")?;

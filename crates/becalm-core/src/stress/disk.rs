@@ -1,4 +1,5 @@
-//! Writes that reach the disk: past the page cache where the file system can, else followed by fdatasync.
+//! Writes that reach the disk: past the page cache if the file system supports that, else followed by
+//! fdatasync.
 //!
 //! The file has no name (O_TMPFILE), or loses it at once: however the process ends, nothing is left.
 
@@ -13,9 +14,10 @@ use super::demand::Demand;
 use super::job::{Job, LoadError};
 use super::pace::{piece, Pace};
 
-/// The file's size, over which the writes go round: a disk's own cache would swallow less.
+/// The size of the file, which is written in a circle: a disk's own cache would absorb less.
 const SIZE: u64 = 64 << 20;
-/// Largest piece to write at once, and what direct writes are aligned to (statx(2) may say less, never more in use).
+/// The largest piece to write at once, and the alignment of direct writes (statx(2) may report less, never
+/// more in practice).
 const PIECE: usize = 1 << 20;
 const ALIGNMENT: usize = 4096;
 
@@ -30,7 +32,8 @@ pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
     Ok(vec![Job { kind: "disk", asked: rate, limit_bytes: None, work }])
 }
 
-/// A file without a name in a directory on a disk, with its space reserved; whether writes go past the page cache.
+/// Create a file without a name in a directory on a disk, with its space reserved; return whether writes go
+/// past the page cache, too.
 fn open(directory: &Path) -> Result<(File, bool), LoadError> {
     let no = |why: String| {
         LoadError::Machine(format!("The disk of {} cannot be loaded: {why}", directory.display()))
@@ -43,7 +46,7 @@ fn open(directory: &Path) -> Result<(File, bool), LoadError> {
         Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
             (with(0).map_err(|error| no(format!("{error}.")))?, false)
         }
-        // Some network and overlay file systems know no files without names.
+        // Some network and overlay file systems do not support files without names.
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => {
             (named(directory).map_err(|error| no(format!("{error}.")))?, false)
         }
@@ -70,7 +73,7 @@ fn named(directory: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Whether the file's bytes are only in memory (statfs(2); magic numbers of linux/magic.h).
+/// Return whether the file's bytes are only in memory (statfs(2); magic numbers of linux/magic.h).
 fn in_memory(file: &File) -> bool {
     const TMPFS: libc::c_long = 0x0102_1994;
     const RAMFS: libc::c_long = 0x8584_58f6;
@@ -82,14 +85,14 @@ fn in_memory(file: &File) -> bool {
     known && [TMPFS, RAMFS].contains(&about.f_type)
 }
 
-/// A buffer as direct writes want it.
+/// A buffer that is aligned for direct writes.
 #[repr(C, align(4096))]
 struct Aligned([u8; PIECE]);
 
 fn write(file: &File, direct: bool, rate: Option<f64>, slot: &Slot) -> io::Error {
     let size = piece(rate, PIECE, ALIGNMENT);
     let mut buffer = Box::new(Aligned([0; PIECE]));
-    // Not all alike, as some disks and file systems store nothing for zeros.
+    // The bytes differ, since some disks and file systems store nothing for zeros.
     for (index, byte) in buffer.0.iter_mut().enumerate() {
         *byte = (index.wrapping_mul(2_654_435_761) >> 11) as u8;
     }

@@ -1,6 +1,7 @@
-//! A control group with a memory limit, for as long as a load lasts (cgroups(7); memory controller, versions 1 and 2).
+//! A control group with a memory limit that exists as long as a load (cgroups(7); memory controller, versions
+//! 1 and 2).
 //!
-//! A process of its own removes the group when everybody in it has gone: also when the load was killed.
+//! A separate process removes the group when all its members have gone, even if the load was killed.
 
 use std::fs;
 use std::io::{self, PipeWriter, Read};
@@ -16,13 +17,14 @@ use crate::source::membership::Membership;
 /// A group that exists until this is dropped.
 pub struct Group {
     pub directory: PathBuf,
-    /// The remover waits for its end; None once let go.
+    /// The pipe whose end the remover waits for; None after that.
     alive: Option<PipeWriter>,
     remover: libc::pid_t,
 }
 
 impl Group {
-    /// Make a group that may have so many bytes in memory. Must be called before the processes of the load are started.
+    /// Create a group that may have `limit_bytes` in memory. Must be called before the processes of the load
+    /// are started.
     pub fn make(limit_bytes: u64) -> Result<Self, LoadError> {
         let mut reasons = Vec::new();
         let name = format!("becalm-load-{}", std::process::id());
@@ -81,7 +83,7 @@ impl Drop for Group {
     }
 }
 
-/// Where a group could be made, and the name of the limit's file there.
+/// Return the directories in which a group could be created, and the name of the limit's file there.
 fn places() -> Vec<(PathBuf, &'static str)> {
     let mut membership = Membership::new(&Place::new(Path::new("/")));
     if membership.refresh(&mut Buffer::default()).is_err() {
@@ -116,7 +118,7 @@ fn make(directory: &Path, file: &str, limit_bytes: u64) -> io::Result<()> {
     limited
 }
 
-/// Remove a group; processes that were killed may still be on their way out.
+/// Remove a group; killed processes may not have left it yet.
 fn remove(directory: &Path) -> bool {
     for _ in 0..1000 {
         match fs::remove_dir(directory) {

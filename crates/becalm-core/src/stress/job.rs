@@ -1,20 +1,20 @@
-//! One process of a load, and why it cannot be made.
+//! One process of a load, and the reasons why it cannot be created.
 
 use super::board::Slot;
 
-/// Why load cannot be made: a sentence.
+/// The reason why load cannot be generated: a sentence.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LoadError {
-    /// The demand cannot be meant.
+    /// The demand is not meaningful.
     #[error("{0}")]
     Usage(String),
-    /// The machine cannot, or may not, make it now.
+    /// The machine cannot, or may not, generate it now.
     #[error("{0}")]
     Machine(String),
 }
 
 impl LoadError {
-    /// The kind of error as docs/reference/protocol.md lists them.
+    /// Return the kind of error, one of those in docs/reference/protocol.md.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Usage(_) => "usage",
@@ -31,7 +31,7 @@ pub struct Job {
     pub kind: &'static str,
     /// The amount requested of this process, in the kind's unit; None: as much as it can.
     pub asked: Option<f64>,
-    /// Bytes that the process and its group may have in memory.
+    /// The bytes that the process and its group may have in memory.
     pub limit_bytes: Option<u64>,
     pub work: Work,
 }

@@ -1,4 +1,4 @@
-//! Memory that is written to again and again, more than its control group may have: the kernel swaps.
+//! Memory that is written to repeatedly, more than its control group may have, so that the kernel swaps.
 
 use std::fs;
 use std::ptr;
@@ -19,7 +19,7 @@ pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
     Ok(vec![Job { kind: "memory", asked: Some(bytes as f64), limit_bytes: Some(limit), work }])
 }
 
-/// Refuse what the machine would not survive, or what would be killed instead of swapped.
+/// Refuse a load that the machine would not survive, or that would be killed instead of swapped.
 fn enough(meminfo: &str, bytes: u64, limit: u64) -> Result<(), LoadError> {
     let mib = |bytes: u64| bytes >> 20;
     if let Some(available) =
@@ -46,7 +46,7 @@ fn enough(meminfo: &str, bytes: u64, limit: u64) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Fill memory with what cannot be compressed much, then write a word to each page in turn for ever.
+/// Fill memory with data that can hardly be compressed, then write a word to each page in turn for ever.
 fn fill(bytes: usize, slot: &Slot) -> LoadError {
     let pages = bytes.div_ceil(PAGE);
     // SAFETY: a private anonymous mapping of our own.
@@ -62,14 +62,15 @@ fn fill(bytes: usize, slot: &Slot) -> LoadError {
             std::io::Error::last_os_error()
         ));
     }
-    // Huge pages would be split before they are swapped, at an unknown cost. An old kernel without them refuses.
+    // Huge pages would be split before they are swapped, at an unknown cost. An old kernel without them
+    // refuses this.
     // SAFETY: the mapping above.
     unsafe { libc::madvise(at, pages * PAGE, libc::MADV_NOHUGEPAGE) };
     let words = at.cast::<u64>();
     let in_page = PAGE / size_of::<u64>();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     for index in 0..pages * in_page {
-        // xorshift64 (Marsaglia 2003, "Xorshift RNGs"): fast, and no page like another.
+        // This is xorshift64 (Marsaglia 2003, "Xorshift RNGs"): fast, and no two pages are alike.
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;

@@ -1,9 +1,10 @@
-//! Known load: processors, memory, a disk, the loopback network and the kernel kept busy as much as was asked for.
+//! Known load on processors, memory, a disk, the loopback network and the kernel, in requested amounts.
 //!
-//! A `Demand` says how much of what. Each row of `KINDS` turns its part of the demand into jobs, one process each; a job
-//! says on its `board` slot when its load is up and how much it has done. `crew` starts the processes (`worker`), waits
-//! for the time, a command or a signal, ends them, and makes the `report`. `group` is the control group that keeps a
-//! memory load from taking the machine with it, `pace` holds a rate. All of it runs with the person's own rights.
+//! A `Demand` has the amount of each kind. Each row of `KINDS` turns its part of the demand into jobs, one
+//! process each; a job reports on its `board` slot when its load is up and how much it has done. `crew`
+//! starts the processes (`worker`), waits for the time, a command or a signal, ends them, and makes the
+//! `report`. `group` is the control group that protects the machine from a memory load, `pace` holds a rate.
+//! All of it runs with the user's own rights.
 
 pub mod board;
 mod cpu;
@@ -32,7 +33,7 @@ pub struct Kind {
     pub jobs: fn(&Demand) -> Result<Vec<Job>, LoadError>,
 }
 
-/// All kinds of load: one more is one file and one row.
+/// All kinds of load: a new one is one file and one row.
 pub const KINDS: [Kind; 5] = [
     Kind { name: "cpu", unit: "ns", jobs: cpu::jobs },
     Kind { name: "memory", unit: "bytes", jobs: memory::jobs },
@@ -41,7 +42,7 @@ pub const KINDS: [Kind; 5] = [
     Kind { name: "syscalls", unit: "calls", jobs: syscalls::jobs },
 ];
 
-/// All processes that a demand needs.
+/// Return all processes that a demand needs.
 pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
     let mut jobs = Vec::new();
     for kind in &KINDS {

@@ -8,7 +8,7 @@ use super::demand::Demand;
 use super::job::{Job, LoadError};
 use super::pace::{piece, Pace};
 
-/// Largest piece to send at once, bytes.
+/// The largest piece to send at once, bytes.
 const PIECE: usize = 64 << 10;
 
 pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {
@@ -30,7 +30,7 @@ fn pair() -> std::io::Result<(TcpStream, TcpStream)> {
     let sender = TcpStream::connect(listener.local_addr()?)?;
     let own = sender.local_addr()?;
     loop {
-        // Somebody else may have found the port first.
+        // Another program may have found the port first.
         let (receiver, from) = listener.accept()?;
         if from == own {
             sender.set_nodelay(true)?;

@@ -1,8 +1,8 @@
-//! Hold a rate: sleep until the next piece of work is due.
+//! A rate of work: sleep until the next piece is due.
 
 use crate::exec::clock_ns;
 
-/// A wait of this long at most, so that a slow rate is still smooth, ns.
+/// The longest wait, so that a slow rate is still smooth, ns.
 const PERIOD_NS: i64 = 20_000_000;
 
 /// Pieces of work of one size at a rate; without a rate they are due at once.
@@ -12,13 +12,13 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Pieces of `size` at `rate` a second. None: without a pause.
+    /// Plan pieces of `size` at `rate` per second. None: without a pause.
     pub fn new(size: f64, rate: Option<f64>) -> Self {
         Self { each_ns: rate.map_or(0.0, |rate| size / rate * 1e9), next_ns: now() as f64 }
     }
 
-    /// Sleep until the next piece is due. What could not be done in time is not made up for: a load that was held up
-    /// must not become a heavier one later.
+    /// Sleep until the next piece is due. Work that could not be done in time is not made up for: a load that
+    /// was held up must not become a heavier one later.
     pub fn wait(&mut self) {
         let now_ns = now() as f64;
         if self.next_ns > now_ns {
@@ -30,13 +30,14 @@ impl Pace {
     }
 }
 
-/// A piece's size in bytes for a rate: at most `most`, a multiple of `unit`, and done at least each period.
+/// Return a piece's size in bytes for a rate: at most `most`, a multiple of `unit`, and done at least each
+/// period.
 pub fn piece(rate: Option<f64>, most: usize, unit: usize) -> usize {
     let wanted = rate.map_or(most as f64, |rate| rate * PERIOD_NS as f64 / 1e9);
     (wanted as usize / unit * unit).clamp(unit, most)
 }
 
-/// CLOCK_MONOTONIC in ns: the clock to sleep by.
+/// Return CLOCK_MONOTONIC in ns: the clock to sleep by.
 pub fn now() -> i64 {
     clock_ns(libc::CLOCK_MONOTONIC)
 }

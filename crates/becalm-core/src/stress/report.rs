@@ -4,18 +4,18 @@ use serde_json::{json, Value};
 
 use super::demand::Demand;
 
-/// Why a load ended.
+/// The reason why a load ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reason {
     Time,
     Command,
-    /// A signal, also one that came before all of the load was up.
+    /// A signal, even one that came before all of the load was up.
     #[default]
     Signal,
     Failure,
 }
 
-/// The end of the command: exit code or minus signal.
+/// The end of the command: its exit code or minus the signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
     pub status: i32,
@@ -30,7 +30,7 @@ pub struct Share {
     pub asked: Option<f64>,
     pub done: u64,
     pub cpu_ns: Option<u64>,
-    /// Time ready to run but waiting for a processor.
+    /// The time for which it was ready to run but waited for a processor.
     pub wait_ns: Option<u64>,
 }
 
@@ -42,9 +42,9 @@ pub struct Report {
     pub wall_ns: u64,
     pub command: Option<Ended>,
     pub shares: Vec<Share>,
-    /// Totals of the whole machine meanwhile.
+    /// The totals of the whole machine meanwhile.
     pub swapped_out_bytes: Option<u64>,
-    /// Why a process of the load ended before its time.
+    /// The reason why a process of the load ended early.
     pub failure: Option<String>,
 }
 
@@ -136,7 +136,7 @@ impl Report {
     }
 }
 
-/// Bytes as people read them, in powers of 1024 as they are requested.
+/// Return bytes as text, in powers of 1024 as they are requested.
 fn size(bytes: f64) -> String {
     const KIB: f64 = 1024.0;
     match bytes {

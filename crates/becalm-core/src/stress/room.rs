@@ -1,29 +1,31 @@
-//! The largest demand a machine has room for: one far above it takes the machine from everybody and shows nothing more.
+//! The largest demand for which a machine has room: a demand far above it blocks the machine for everybody
+//! and shows nothing more.
 
 use std::fs;
 
 use super::job::LoadError;
 
-/// Tasks that a load may have for each online CPU. A run queue of eight is as slow as anybody needs to see; beyond it
-/// more load is only a longer wait for whoever wants to end it.
+/// The largest number of tasks of a load for each online CPU. A run queue of eight shows as much slowness as
+/// is useful; more load only makes ending it take longer.
 pub const TASKS_PER_CPU: usize = 8;
 
-/// Copies of a person's own program that may be started at once for each online CPU: how a rate falls far beyond the
-/// number of CPUs is a question people ask, and the copies end when their work is done.
+/// The largest number of copies of a user's own program that may be started at once for each online CPU: how
+/// a rate falls far beyond the number of CPUs is a frequent question, and the copies end when their work is
+/// done.
 pub const COPIES_PER_CPU: usize = 64;
 
 /// A machine's size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Room {
-    /// CPUs that are online.
+    /// The number of online CPUs.
     pub cpus: usize,
-    /// All memory and all swap, in bytes; None where it is not known.
+    /// All memory and all swap, in bytes; None if it is not known.
     pub memory_bytes: Option<u64>,
     pub swap_bytes: Option<u64>,
 }
 
 impl Room {
-    /// The size of this machine, by sysconf(3) and /proc/meminfo.
+    /// Return the size of this machine, from sysconf(3) and /proc/meminfo.
     pub fn here() -> Self {
         let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         // SAFETY: no pointers.
@@ -35,7 +37,7 @@ impl Room {
         }
     }
 
-    /// Refuse more tasks of a load than the machine has room for; `what` they are, in the plural.
+    /// Refuse more tasks of a load than the machine has room for; `what` names them, in the plural.
     pub fn check(&self, tasks: f64, what: &str) -> Result<(), LoadError> {
         self.check_up_to(TASKS_PER_CPU, tasks, what)
     }
@@ -59,7 +61,7 @@ impl Room {
     }
 }
 
-/// A size of /proc/meminfo in bytes.
+/// Return a size of /proc/meminfo in bytes.
 pub fn size(meminfo: &str, name: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_ascii_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)

@@ -1,10 +1,10 @@
-//! Processes that do nothing but call the kernel.
+//! Processes that only call the kernel.
 
 use super::board::Slot;
 use super::demand::Demand;
 use super::job::{Job, LoadError};
 
-/// Calls between two entries on the board.
+/// The number of calls between two entries on the board.
 const BATCH: u64 = 1_000;
 
 pub fn jobs(demand: &Demand) -> Result<Vec<Job>, LoadError> {

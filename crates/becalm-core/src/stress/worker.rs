@@ -1,4 +1,4 @@
-//! Start the processes of a load: in the session of whoever asks, or all of them in one new session.
+//! Start of the processes of a load: in the caller's session, or all of them in one new session.
 
 use std::fs;
 use std::io;
@@ -9,7 +9,7 @@ use super::demand::{Demand, Session};
 use super::job::{Job, LoadError};
 use crate::exec::checked;
 
-/// Start all jobs, a slot each. They die with this process.
+/// Start all jobs, each with a slot. They end with this process.
 pub fn start(jobs: Vec<Job>, slots: &[Slot], demand: &Demand, group: Option<&Path>) -> Result<(), LoadError> {
     let failed = |error: io::Error| {
         LoadError::Machine(format!("The processes of the load cannot be started: {error}."))
@@ -27,8 +27,9 @@ pub fn start(jobs: Vec<Job>, slots: &[Slot], demand: &Demand, group: Option<&Pat
     };
     match demand.session {
         Session::Same => all(0).map_err(failed),
-        // Only a process that leads no group can begin a session, and the one that was asked for the load should stay
-        // where the terminal finds it. So a process in between begins it, and makes our children for us.
+        // Only a process that does not lead a group can begin a session, and the process that was asked for
+        // the load should stay where the terminal finds it. So a process in between begins the session, and
+        // creates our children for us.
         Session::New => match fork(0).map_err(failed)? {
             0 => {
                 // SAFETY: no pointers.
@@ -48,7 +49,7 @@ pub fn start(jobs: Vec<Job>, slots: &[Slot], demand: &Demand, group: Option<&Pat
     }
 }
 
-/// fork(2), or with CLONE_PARENT a sibling. Only for a process with a single thread.
+/// Call fork(2), or with CLONE_PARENT create a sibling. Only for a process with a single thread.
 pub fn fork(flags: i32) -> io::Result<libc::pid_t> {
     // SAFETY: without CLONE_VM the child has its own copy of everything and goes on here.
     let pid =
@@ -62,7 +63,7 @@ pub fn leave(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// A process's whole life.
+/// Run a process from its start to its end.
 fn live(job: Job, slot: &Slot, demand: &Demand, group: Option<&Path>, parent: libc::pid_t) -> ! {
     let limited = job.limit_bytes.and(group);
     let error = match settle(demand, limited, parent) {
@@ -80,7 +81,7 @@ fn settle(demand: &Demand, group: Option<&Path>, parent: libc::pid_t) -> Result<
         if libc::getppid() != parent {
             leave(1);
         }
-        // Ctrl-C is for the one that watches; it ends all others.
+        // Ctrl-C is for the watching process, which ends all others.
         libc::signal(libc::SIGINT, libc::SIG_IGN);
         libc::signal(libc::SIGHUP, libc::SIG_IGN);
         let mut none = std::mem::zeroed();
@@ -101,7 +102,7 @@ fn settle(demand: &Demand, group: Option<&Path>, parent: libc::pid_t) -> Result<
         })?;
     }
     if let Some(group) = group {
-        // Should memory run out all the same, this is what the kernel ends (proc_pid_oom_score_adj(5)).
+        // If memory runs out all the same, the kernel ends this process (proc_pid_oom_score_adj(5)).
         let _ = fs::write("/proc/self/oom_score_adj", "1000");
         fs::write(group.join("cgroup.procs"), "0").map_err(|error| {
             LoadError::Machine(format!(

@@ -1,4 +1,4 @@
-//! Kinds of columns, which the rows of the table begin with.
+//! Kinds of columns, on which the rows of the table are based.
 
 use crate::load::column::{Column, Each, Form, Kind, Pooling, Subject, Take};
 
@@ -26,16 +26,16 @@ pub const MACHINE: Column = Column {
     ..RECORD
 };
 
-/// A column that the kernel tells of finished tasks.
+/// A column from the kernel's accounts of finished tasks.
 pub const TASKS: Column = Column { subject: Subject::Programs, source: "taskstats", unit: "ns", ..MACHINE };
 
-/// A column that it tells of the control group around the programs.
+/// A column of the control group around the programs.
 pub const GROUP: Column = Column { subject: Subject::Programs, source: "group", unit: "ns", ..MACHINE };
 
 /// A column of the CPUs that the programs may use.
 pub const OWN_CPUS: Column = Column { subject: Subject::Programs, source: "stat", ..MACHINE };
 
-/// A column that the processor counted of the programs.
+/// A column that the processor counted for the programs.
 pub const COUNTED: Column = Column { subject: Subject::Programs, source: "counters", ..MACHINE };
 
 /// A column that is known in every record.

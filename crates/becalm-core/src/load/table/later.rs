@@ -1,4 +1,4 @@
-//! Columns that were added later: stores that were made before lack them. A new one stands at the end.
+//! The columns that were added later: older stores lack them. A new one is added at the end.
 
 use crate::load::column::{Column, Each, Form, Kind, Pooling};
 use crate::load::table::kinds::{sum, sum32, COUNTED, MACHINE, OWN_CPUS};

@@ -1,4 +1,4 @@
-//! The programs of the runs, as the kernel tells of them.
+//! The programs of the runs, from the kernel's accounts.
 
 use crate::load::column::{Column, Form, Kind, Pooling};
 use crate::load::table::kinds::{ALWAYS, GROUP, RECORD, TASKS};
