@@ -156,7 +156,7 @@ fn read(tree: &Tree) -> Vec<Away> {
     found
 }
 
-/// All interrupts that are away, by number.
+/// Return all interrupts that are away, by number.
 pub fn listed(tree: &Tree) -> HashMap<u32, Away> {
     if !tree.exists(LIST) {
         return HashMap::new();

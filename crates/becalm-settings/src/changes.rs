@@ -28,17 +28,17 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// All places that are changed, written or as a side effect.
+    /// Return all places that are changed, written or as a side effect.
     pub fn places(&self) -> impl Iterator<Item = &Place> {
         self.writes.iter().map(|change| &change.place).chain(&self.watched)
     }
 
-    /// CPUs that tasks lose, and those that go offline.
+    /// Return the CPUs that tasks lose, and those that go offline.
     pub fn gone(&self) -> (Cpus, Cpus) {
         (self.taken.clone(), self.offline.clone())
     }
 
-    /// The task file of the group that programs join.
+    /// Return the task file of the group that programs join.
     pub fn join(&self) -> Option<String> {
         self.writes.iter().find_map(|change| change.place.joined())
     }

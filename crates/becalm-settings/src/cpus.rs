@@ -8,7 +8,7 @@ pub type Cpus = BTreeSet<u32>;
 /// More CPUs than any kernel has; longer lists are not spelled out.
 const MOST: u32 = 65_536;
 
-/// A list such as "0,2-3"; None when it is malformed or empty.
+/// Parse a list such as "0,2-3"; None when it is malformed or empty.
 pub fn parse(text: &str) -> Option<Cpus> {
     let mut set = Cpus::new();
     for part in text.trim().split(',') {
@@ -22,7 +22,7 @@ pub fn parse(text: &str) -> Option<Cpus> {
     Some(set)
 }
 
-/// A set as a list.
+/// Return a set as a list.
 pub fn list(set: &Cpus) -> String {
     let mut parts: Vec<(u32, u32)> = Vec::new();
     for cpu in set {
@@ -38,7 +38,7 @@ pub fn list(set: &Cpus) -> String {
     parts.iter().map(spelled).collect::<Vec<_>>().join(",")
 }
 
-/// A set as a mask in groups of 32 bits, as `smp_affinity` takes it.
+/// Return a set as a mask in groups of 32 bits, in the form of `smp_affinity`.
 pub fn mask(set: &Cpus) -> String {
     let words = set.last().map_or(1, |last| last / 32 + 1);
     let word = |index: u32| {
@@ -51,7 +51,7 @@ pub fn mask(set: &Cpus) -> String {
     spelled.join(",")
 }
 
-/// A mask as a set; None when it is malformed.
+/// Parse a mask; None when it is malformed.
 pub fn unmask(text: &str) -> Option<Cpus> {
     let words: Vec<u32> = text
         .trim()

@@ -35,7 +35,7 @@ pub fn version(tree: &Tree) -> Result<u8, String> {
     controller::version(tree, NAME, &format!("{V1}/cpuset.cpus"))
 }
 
-/// The root of the hierarchy of a version.
+/// Return the root of the hierarchy of a version.
 pub fn hierarchy(version: u8) -> &'static str {
     if version == 2 {
         V2
@@ -65,19 +65,19 @@ pub fn others(tree: &Tree) -> Vec<(String, Cpus)> {
     found
 }
 
-/// Whether this is the file of the CPUs of a set of v1.
+/// Return whether this is the file of the CPUs of a set of v1.
 pub fn is_cpus_file(path: &str) -> bool {
     let set = path.strip_prefix(V1).and_then(|rest| rest.strip_suffix("/cpuset.cpus"));
     set.is_some_and(|set| !set.split('/').skip(1).any(|name| matches!(name, "" | "." | "..")))
 }
 
 impl Cpuset {
-    /// Where it is.
+    /// Return its directory.
     pub fn path(&self) -> String {
         format!("{}/becalm-{}", hierarchy(self.version), if self.gather { "rest" } else { "isolated" })
     }
 
-    /// Whether the set exists.
+    /// Return whether the set exists.
     pub fn read(&self, tree: &Tree) -> &'static str {
         if tree.is_directory(&self.path()) {
             PRESENT
@@ -157,7 +157,7 @@ pub fn dissolve(tree: &Tree, group: &str, into: &str, version: u8) -> io::Result
     last
 }
 
-/// The file of a group's tasks.
+/// Return the file of a group's tasks.
 pub fn members(version: u8) -> &'static str {
     if version == 2 {
         "cgroup.procs"

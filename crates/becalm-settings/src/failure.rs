@@ -13,12 +13,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// An error of a kind that docs/reference/protocol.md lists.
+    /// Return an error of a kind that docs/reference/protocol.md lists.
     pub fn new(kind: &'static str, message: impl Into<String>) -> Self {
         Self { kind, message: message.into() }
     }
 
-    /// Another becalm has the machine.
+    /// Return the failure that another becalm has the machine.
     pub fn busy(who: &str) -> Self {
         Self::new(
             "busy",
@@ -52,7 +52,7 @@ impl Failure {
         )
     }
 
-    /// A file of becalm's cannot be written.
+    /// Return the failure to write one of becalm's files.
     pub fn journal(path: &str, error: &io::Error) -> Self {
         Self::new(
             "journal",

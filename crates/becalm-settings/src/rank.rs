@@ -19,7 +19,7 @@ impl Rank {
     /// Return the priorities of a task.
     pub fn of(pid: libc::pid_t) -> io::Result<Self> {
         let mut level = libc::sched_param { sched_priority: 0 };
-        // SAFETY: a live structure. The call itself tells 20 less the nice value (getpriority(2)); IOPRIO_WHO_PROCESS is 1.
+        // SAFETY: a live structure. The call itself returns 20 less the nice value (getpriority(2)); IOPRIO_WHO_PROCESS is 1.
         unsafe {
             checked(libc::sched_getparam(pid, &mut level))?;
             let policy = checked(libc::sched_getscheduler(pid))?;

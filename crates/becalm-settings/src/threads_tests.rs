@@ -27,7 +27,7 @@ impl Played {
         Tree::new(&self.0)
     }
 
-    /// A task of a process, with its parent, start time and CPUs.
+    /// Add a task of a process, with its parent, start time and CPUs.
     fn task(&self, process: i32, tid: i32, parent: i32, start: u64, cpus: &str) {
         let stat = format!("{tid} (a name) S {parent} {} {start} 0 0\n", "0 ".repeat(17).trim());
         assert_eq!(PidStat::parse(stat.as_bytes()).unwrap().at(22), Some(start));

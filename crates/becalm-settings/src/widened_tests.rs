@@ -27,7 +27,7 @@ impl Machine {
         fs::write(path, format!("{text}\n")).unwrap();
     }
 
-    /// Whether `now` may be what the kernel made of `ours`.
+    /// Return whether `now` may be what the kernel made of `ours`.
     fn explains(&self, ours: &[&str], newest: u64, now: &str) -> bool {
         let tree = Tree::new(&self.0);
         let ours = ours.iter().map(|list| set(list)).collect();

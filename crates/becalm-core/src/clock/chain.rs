@@ -191,8 +191,8 @@ mod tests {
         multiplications(1);
     }
 
-    /// A clock that advances only by being read: additions of 1 ns, multiplications of `ratio`, and a
-    /// millisecond of other load after each `disturbed` reads.
+    /// Check the chain with a clock that advances only by being read: additions of 1 ns, multiplications of
+    /// `ratio`, and a millisecond of other load after each `disturbed` reads.
     fn played(ratio: f64, disturbed: u64) -> Check {
         let (time, read) = (Cell::new(0.0), Cell::new(0_u64));
         let clock = || {

@@ -29,7 +29,7 @@ impl Arena {
         }
     }
 
-    /// The number of bytes in use.
+    /// Return the number of bytes in use.
     pub fn used(&self) -> usize {
         self.used
     }

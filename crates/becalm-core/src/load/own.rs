@@ -11,7 +11,7 @@ pub enum Scope {
     Leader,
     /// All threads of the first process.
     Group,
-    /// That process and all its descendants.
+    /// The process and all its descendants.
     Tree,
 }
 

@@ -35,7 +35,7 @@ const FILES: [(&str, &str, &str); 20] = [
     ("psi", "desktop-6.1", "proc/self/mountinfo"),
 ];
 
-/// A copy of a recorded machine in which one file can be overwritten.
+/// Copy a recorded machine, so that one file can be overwritten.
 fn copied(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap().flatten() {
