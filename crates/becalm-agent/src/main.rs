@@ -8,16 +8,16 @@
 //!   into the `spool`); `session` serves them.
 //! - Runs: `defined` has the workloads and settings of steps, `ready` prepares a workload, and `measure` runs
 //!   steps. `streams` handles output, `gauges` measures quantities other than times, `script` substitutes
-//!   figures in tests, and `neighbours` keeps other programs running meanwhile (`alongside`: the process for
+//!   figures in tests, and `neighbours` keeps other programs running meanwhile (`companion`: the process for
 //!   them, or for load).
 //! - Settings: `machine` applies settings, or has `root_helper` do it (`hidden_files`: files that the helper
 //!   reads), and `settings_report` describes them. `restore` restores them once without a conversation,
 //!   `booting` changes kernel parameters, and `abandoned_groups` handles control groups of killed agents.
 //! - Observing: `read` reports the load of the machine (`intervals`: from one reading to the next), and
 //!   `observe` records it around runs (`probe` reads, a `record` gathers, `accounts` has those of programs,
-//!   `series` is over time). `follow` reads a running process, and `recording` records context switches with
-//!   two counters per CPU (`bpf`: by programs in the kernel). `rights` drops those that an agent started by
-//!   sudo does not need.
+//!   `series` is over time, `others` is the CPU time that others took). `follow` reads a running process, and
+//!   `recording` records context switches with two counters per CPU (`bpf`: by programs in the kernel).
+//!   `rights` drops those that an agent started by sudo does not need.
 //! - Other commands: `load` generates load, `clock` evaluates timers, `copies` starts a program several
 //!   times, `wakeups` measures wake-up latencies, `kernel` runs a built-in kernel, `overhead` measures the
 //!   agent itself, and `tables` prints its tables.
