@@ -6,12 +6,13 @@
 //! - `held`: `changes` that are applied for one conversation (`failure`: the reason for a refusal), by a
 //!   `hold`, the only writer. It records every place in the `journal` first, under the `lock`, whose `holder`
 //!   can be ended.
-//! - `restore`: everything restored, also for the `guard` of a killed agent (`recover`). `owner`: the user
-//!   who applied settings; `title`: the purpose, for root only.
+//! - `restore`: the restore of everything, also by the `guard` of a killed agent (`recover`). `owner`: the
+//!   user who applied settings; `title`: the purpose, for root only.
 //! - `interrupt`, `away`: interrupts, and those that are on their way back. `bound`, `member`, `fallen`: tasks with CPUs,
 //!   in cpusets, and tasks that fell out of one.
 //! - `threads`, `widened`: CPUs of running processes, and the kernel's changes to them when CPUs go offline.
-//! - `controller`, `cpuset`, `weight`, `swap`, `features`, `task`, `rank` (priorities): one kind of setting each.
+//! - `controller`, `cpuset`, `weight`, `swap`, `features`, `task`, `rank` (priorities): one kind of setting
+//!   each. `unprivileged`: code for processes with the rights of their user.
 
 pub mod away;
 mod bound;

@@ -1,5 +1,5 @@
-//! All cells of an evaluation within its budget: each once, then those without an answer again, then those
-//! with one repeatedly in turns, while there is time.
+//! All cells of an evaluation within its budget: each is searched once, then those without an answer again,
+//! then those with one repeatedly in turns, while there is time.
 //!
 //! The searches of a cell are spread over time between those of other timers, so that a burst of other load,
 //! or a slower core for a while, affects one search and not the cell: its figures are the least of all its

@@ -3,8 +3,8 @@
 //! `table` lists them, each a `column`. `counted` decides which values of the sources are the counters of a
 //! record, `machine` makes a `digest` of a snapshot, and the difference of two digests; `own` sums the
 //! kernel's accounts of the programs themselves, `own_cpus` has the activity of the CPUs that they could use,
-//! `family` finds the ended tasks that belong to them. A `Load` is one record. The agent's observer makes
-//! them.
+//! `family` finds the ended tasks that belong to them, and `exit` the time of an end. A `Load` is one record.
+//! The agent's observer makes them.
 
 pub mod column;
 pub mod counted;

@@ -9,9 +9,11 @@
 //! the kernel for its own sums; `processes` looks at all processes, `others` at those that are not measured,
 //! and `stat` parses what both read; `taskstats` asks over `netlink` for the accounts of ended tasks
 //! (`delays`), `perf_events` counts what the processor did for them and `run_counters` any event for one run;
-//! `resident` sums the memory of programs, which a `course` stores over time; `switches` records which task
-//! runs when, with two counters per CPU; `energy` reads what the processor's packages used; `row_cache`
-//! stores values that are read once per row. After its first calls a sample allocates nothing.
+//! `resident` sums the memory of programs, which a `course` stores over time; `group` is a control group for
+//! programs (`abandoned`: those that killed agents left), `traffic` the bytes that processes moved;
+//! `switches` records which task runs when, with two counters per CPU; `energy` reads what the processor's
+//! packages used; `row_cache` stores values that are read once per row. After its first calls a sample
+//! allocates nothing.
 
 pub(crate) use becalm_settings::fired;
 pub use becalm_settings::pid_stat;
