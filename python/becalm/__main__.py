@@ -77,7 +77,7 @@ def main() -> None:
         signal.signal(signal.SIGINT, _gone)
     import atexit
 
-    # Those who registered before, as files of `site` may, come after: what they do must not be left out.
+    # Functions that were registered earlier, perhaps by files of `site`, run later, and must not be left out.
     if not getattr(atexit, "_ncallbacks", lambda: 1)():
         atexit.register(_leave)
     from becalm.cli.main import main as command
