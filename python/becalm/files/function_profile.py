@@ -44,7 +44,7 @@ def callgrind_counts(text: str) -> Counter[Function]:
             elif key == "fn":
                 name = full
         elif separator and key == "calls":
-            # The next line is what the call took altogether: it belongs to the callee.
+            # The next line is the cost of the whole call, which belongs to the callee.
             inclusive = True
         elif (cost := _COST.match(line)) is not None:
             if inclusive:

@@ -86,7 +86,7 @@ class RegionHeader(msgspec.Struct, frozen=True):
 
     @property
     def cost_ns(self) -> float:
-        """Return the time that the clock adds to a typical region, in ns."""
+        """The time that the clock adds to a typical region, in ns."""
         return self.ns(self.mean_cost or max(self.median_cost, 0))
 
     def ns(self, ticks: float) -> float:

@@ -114,7 +114,7 @@ def open_bytes(path: str | Path) -> BinaryIO:
     """
     if str(path) == STANDARD_INPUT:
         return open(0, "rb", closefd=False)
-    # Without O_NONBLOCK a named pipe would wait for somebody who writes.
+    # Without O_NONBLOCK a named pipe would wait for a writer.
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK)
     try:
         if (what := _refusal(path, os.fstat(descriptor))) is not None:
@@ -131,7 +131,7 @@ def _refusal(path: str | Path, status: os.stat_result) -> str | None:
     if stat.S_ISDIR(status.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     if stat.S_ISFIFO(status.st_mode):
-        # /proc/self/fd/N leads to what has no path of its own (proc(5)).
+        # /proc/self/fd/N may lead to an anonymous pipe, which has no path of its own (proc(5)).
         return None if re.fullmatch(r"/proc/\d+/fd/pipe:\[\d+\]", os.path.realpath(path)) else "a named pipe"
     if stat.S_ISCHR(status.st_mode) and status.st_rdev == NULL:
         return None
