@@ -87,7 +87,7 @@ class Run(NamedTuple):
 
     @property
     def took_ns(self) -> int:
-        """Return the wall time of a run that becalm has measured, which is always known. Raises ValueError."""
+        """The wall time of a run that becalm has measured. Raises ValueError for a run without one."""
         if self.wall_ns is None:
             raise ValueError(f"The wall time of run {self.seq} is not known.")
         return self.wall_ns
