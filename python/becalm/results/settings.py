@@ -59,7 +59,7 @@ class ApplyResult(Result, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Return the settings that were applied, or would be."""
+        """The sentence with the settings that were applied, or would be."""
         names = ", ".join(dict.fromkeys(change.knob for change in self.changes)) or "nothing"
         return f"{self.profile} {'would set' if self.dry_run else 'has set'} {names}."
 
@@ -202,7 +202,7 @@ class Status(Result, frozen=True):
 
     @property
     def sentence(self) -> str:
-        """Return the applied settings, with their places."""
+        """The sentence with the applied settings and their places."""
         if not self.title:
             return "becalm has no settings on."
         places = ", ".join(f"{held.place} = {held.ours}" for held in self.places if not held.side_effect)

@@ -122,7 +122,7 @@ class Simulation(Result, frozen=True):
 
     @property
     def not_modelled(self) -> str:
-        """Return the options and effects that the model leaves out."""
+        """The options and effects that the model leaves out."""
         return "; ".join([*self.unmodelled, NOT_MODELLED])
 
     @property

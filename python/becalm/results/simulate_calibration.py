@@ -117,7 +117,7 @@ class Calibration(msgspec.Struct, frozen=True):
 
     @property
     def outcome(self) -> str:
-        """Return the verdict of the fitted sizes on the costs: "fits", "doubtful" or "failed"."""
+        """The verdict of the fitted sizes on the costs: "fits", "doubtful" or "failed"."""
         off = max((size.beyond_noise for size in self.fitted), default=math.inf)
         noise = max((size.noise for size in self.fitted), default=math.inf)
         if off > FAILED or noise > DROWNED:

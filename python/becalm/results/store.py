@@ -30,7 +30,7 @@ class StoreHealth(Result, frozen=True):
 
     @property
     def whole(self) -> bool:
-        """Return whether the store is undamaged."""
+        """Whether the store is undamaged."""
         return not self.problems and not any(study.problems for study in self.studies)
 
     @property
