@@ -104,8 +104,8 @@ def _sqlite(reference: str) -> Location:
     real = path.resolve()
     query = ""
     if not os.access(real, os.W_OK) or not os.access(real.parent, os.W_OK):
-        # A read-only file can still be read. Without a log next to it nobody writes it, and SQLite must be told so,
-        # because it cannot create the log's index (SQLite, Write-Ahead Logging, Read-Only Databases).
+        # A read-only file can still be read. Without a log next to it nobody writes it; then `immutable` is necessary,
+        # because SQLite cannot create the log's index (SQLite, Write-Ahead Logging, Read-Only Databases).
         query = "?mode=ro" if real.with_name(real.name + "-wal").exists() else "?mode=ro&immutable=1"
     place = f"file:{quote(os.fsencode(real))}{query}"
     return Location(str(path), str(real), Database(SQLITE, lambda: sqlite(place, BUSY_S), sqlite3.Error))
