@@ -243,7 +243,7 @@ def import_file(
             else:
                 number = _added(opened, document)
                 content.add(number, document)
-                # Studies of a directory have one maker: what holds of the first few holds of the others.
+                # Studies of a directory have one maker: the first few show whether the others can be drawn.
                 drawn = document.verdict is not None or len(numbers) - len(known) < DRAWN
                 if wrong := _wrong(document_of(opened, number), drawn=drawn):
                     which = f"study {len(numbers) + 1} of {len(documents)}, " if len(documents) > 1 else ""
