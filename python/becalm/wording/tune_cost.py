@@ -38,7 +38,7 @@ def cost(tune_cost: TuneCost) -> str:
         elif not tune_cost.run_ns and tune_cost.longest_ns is not None:
             head += f" if a run takes no longer than {duration(tune_cost.longest_ns)}"
     head = f"{_bought(tune_cost)}{head}."
-    # The sentence about usual budgets may say it already; without a search there is nothing to find.
+    # The sentence about usual budgets may already have this number; without a search there is nothing to find.
     known = tune_cost.objective != "time" and any(buy.budget_ns == tune_cost.budget_ns for buy in tune_cost.buys)
     searched = tune_cost.search_runs != 0 or tune_cost.method == "try"
     return f"{head} {_smallest(tune_cost)}" if searched and not known else head
