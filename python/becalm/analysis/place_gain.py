@@ -2,11 +2,11 @@
 
 The smallest of many noisy costs is too small ("winner's curse"), so the rounds of a measurement are divided into parts.
 Each part evaluates the choice made from the parts before it, and never one in which it took part (prequential: Dawid,
-JRSS A 147, 1984, 278). The noise of a part is then independent of that of the parts before it, so that the noise of the
-mean is right however unstable the choice is, which is not true of leaving one out (Bengio & Grandvalet, JMLR 5, 2004,
-1089). Means of several orders of the parts are averaged; their noise is taken from one order, which is an upper limit.
-Costs with errors and without rounds are divided by thinning: X + √K·σ·(z_k - mean z) for k of K are independent, with
-mean X (Neufeld et al., JMLR 25, 2024).
+JRSS A 147, 1984, 278). Then the noise of a part is independent of the noise of the parts before it, and the noise of
+the mean is right however unstable the choice is. This is not true of leaving one part out (Bengio & Grandvalet, JMLR 5,
+2004, 1089). The means of several orders of the parts are averaged; the noise of one order is an upper limit of the
+average's noise. Costs with errors and without rounds are divided by thinning: X + √K·σ·(z_k - mean z) for k of K are
+independent, with mean X (Neufeld et al., JMLR 25, 2024).
 
 parts_of(profile) or thin_costs(tasks, costs) -> parts; estimate_gains(parts, decider) -> (over random, over worst)
 

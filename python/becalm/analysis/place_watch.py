@@ -2,9 +2,9 @@
 
 step(state, running, at_s, model, limits) -> (state, reason)
 
-A new task goes where it costs least, and no other task moves for it. Running tasks are placed anew only when the best
-sharing is better by more than twice the noise of that difference plus the cost of moving, and at the earliest `every_s`
-after the last time (hysteresis: the gain must exceed a possible error in either direction).
+A new task goes where it costs least, and no other task moves for it. Running tasks are placed anew at the earliest
+`every_s` after the last time, and only when the gain of the best sharing exceeds twice its noise plus the cost of
+moving (hysteresis: the gain must exceed a possible error in either direction).
 """
 
 from __future__ import annotations

@@ -47,9 +47,9 @@ class SimulatedTime(NamedTuple):
 def fit(measured: Mapping[Case, tuple[float, float]], simulate: Callable[[Costs, Case], SimulatedTime]) -> Costs:
     """Return the costs that explain measured times by case: (mean, standard error) in ns.
 
-    Steps of Gauss and Newton minimise the sum of squares of log ratios over their errors, and of the distances of the
-    costs' proportions from the usual ones over `PRIOR`: where a cost has a share of the time, increasing it by 1 %
-    makes the time longer by that share of 1 %.
+    Steps of Gauss and Newton minimise a sum of squares: of the log ratios over their errors, and of the distances of
+    the costs' proportions from the usual ones over `PRIOR`. The derivatives are shares of the time: if a cost has a
+    share of the time, increasing the cost by 1 % makes the time longer by this share of 1 %.
     """
     usual = np.log([getattr(USUAL, name) for name in COSTS])
     logs = usual + statistics.median(math.log(mean / simulate(USUAL, case).ns) for case, (mean, _) in measured.items())
