@@ -1,7 +1,7 @@
 """Writing files for a person, without overwriting a file that becalm did not write itself.
 
-`target` refuses a path before anything is measured, `writing` refuses it again and replaces the file as a whole: it
-writes to a temporary file in the same directory, which is renamed (rename(2)) when it is complete, so that a failure
+`target` checks a path before anything is measured; `writing` checks it again and replaces the file as a whole. It
+writes to a temporary file in the same directory and renames it (rename(2)) when it is complete, so that a failure
 leaves the old file. A file that becalm wrote is recognised by an extended attribute with the SHA-256 of its content,
 which does not match after an edit. Without attributes (in a copy, or on some network file systems), it is recognised by
 a mark in becalm's HTML, JSON and Markdown.
