@@ -4,8 +4,8 @@ The response is the delay factor; the predictors are measures of others' load (`
 not speed programs up, so the fit is non-negative. The run queue enters as Mund's expectation, so its coefficient is the
 share of the expected delay that occurred: 1 is all of it. A cause is named only when
 
-1. there is an effect at all: permuted over the runs, the delays fit as well in at most FALSE_NAMING of all cases (for
-   runs whose load was not drawn at random, they are also shifted in time, since delay and load may both drift);
+1. there is an effect at all: delays permuted over the runs fit as well in at most FALSE_NAMING of all cases; if load
+   was not drawn at random, delays are also shifted in time, since delay and load may both drift;
 2. its share of R squared leads in at least LEAD of the bootstrap resamples;
 3. it can be told apart from the others: variance inflation below SEPARABLE;
 4. the bars of the runs' waterfalls, which are counted and do not depend on correlation, add up and agree.

@@ -260,9 +260,11 @@ IDLE = {"queue": 0.02, "cpu": 0.05, "steal": 0.01}
 """The values above which an observation is not of an unloaded run; for other measures it is their floor."""
 
 BUSY_WAIT, BUSY_STEAL = 0.1, 0.05
-"""The values above which a machine is busy, whatever its plan: the first for the wait for a CPU over the program's own
-CPU time, and for the share of time in which any task waited for one; the second for the stolen share. Starting short
-programs without other load stays far below the first."""
+"""The values above which a machine is busy, whatever its plan.
+
+The first is for the wait for a CPU over the program's own CPU time, and for the share of time in which any task waited
+for a CPU; starting short programs without other load stays far below it. The second is for the stolen share.
+"""
 
 
 def busy(observation: Observed, steal: float | None) -> bool:

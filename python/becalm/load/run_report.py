@@ -1,7 +1,7 @@
 """One run and the load of the machine meanwhile: the noun Watched, computed from the run, its Load and its Series.
 
-`watched` joins them: delay factor and waterfall (`load.delay`, `load.waterfall`), each measure over time
-(MeasureCourse), the other programs that used most CPU time, how much the kernel revealed and what would reveal more,
+`watched` joins them: the delay factor and the waterfall (`load.delay`, `load.waterfall`), each measure over time
+(MeasureCourse), the other programs that used most CPU time, the gaps in the kernel's counts and the ways to close them,
 and the cost of observing. Pure functions: the verb fetches, the report shows.
 
 Public: MeasureCourse, Interrupter, Watched, watched, plain_reference, courses.
