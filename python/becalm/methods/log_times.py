@@ -2,10 +2,9 @@
 
 A block is one loop of one Ask: all of its arms in random order. The effect of a block (a hot afternoon, another
 program) adds to all of its arms; it is estimated from the default and other arms that are in several blocks. The model
-is y = arm + block + error, with fixed arms, and blocks from a normal distribution, whose variance is estimated together
-with that of the errors by restricted maximum likelihood, with steps of EM (Searle, Casella & McCulloch 1992, Variance
-Components, 8.3). So blocks that do not differ cost no precision, and if blocks differ, only arms of the same block are
-compared.
+is y = arm + block + error, with fixed arms, and blocks from a normal distribution. The variances of blocks and errors
+are estimated by restricted maximum likelihood, with steps of EM (Searle, Casella & McCulloch 1992, Variance Components,
+8.3). So blocks that do not differ cost no precision, and if blocks differ, only arms of the same block are compared.
 
 Failed arms, and arms of which a run was ended early, are censored: they are remembered and have no value.
 """

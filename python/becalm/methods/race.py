@@ -10,9 +10,10 @@
    alike (`SpreadSurface.evidence`), there is a duel instead: the baseline against the leader and the strongest arms,
    which are all settings together and the union of the known profiles. If they still look alike, and none of them wins
    without counting its first runs, no settings help, and the race ends.
-5. While the choice is undecided and runs are left, 3 and 4 again. The choice is undecided while the posterior leaves a
-   chance above one in twenty that one of the next best arms, or an untried combination, is better by the resolution, or
-   that the baseline is better at all. After ten rounds only 4 is repeated, up to thirty rounds in all.
+5. While the choice is undecided and runs are left, 3 and 4 again. The choice is undecided while the posterior
+   probability of a better choice is above one in twenty: one of the next best arms or an untried combination that is
+   better by the resolution, or the baseline if it is better at all. After ten rounds only 4 is repeated, up to thirty
+   rounds in all.
 
 Each stage ends early when nothing can win by the rule's resolution any more. 1 to 4 request at most a tenth of the runs
 of greedy search with trials of 3 x 15 after 15, and proportionally more with longer trials than the race's own.
