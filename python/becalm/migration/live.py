@@ -46,8 +46,13 @@ class Decided(msgspec.Struct, frozen=True):
 
 
 class Going(msgspec.Struct, frozen=True):
-    """The state without a decision: the time of the newest record, d_max now, and, for this batch, the number of
-    windows of the process, the number of its threads with a known window, and the types of sweet spots."""
+    """The state without a decision.
+
+    - `now_ns`: the time of the newest record; `longest_ns`: d_max now
+    - `windows`: the number of windows of the process in this batch
+    - `known`: the number of its threads with a known window in this batch
+    - `kinds`: the types of sweet spots in this batch
+    """
 
     now_ns: int
     windows: int
