@@ -181,8 +181,11 @@ def _queue(load: Any) -> Any:
 
 
 def _curve(program: Program, cache: Cache) -> tuple[list[float], list[float], float]:
-    """Return a program's CPI over that with all of the cache, linear in the logarithm of the size and constant below:
-    logarithms of sizes, the slopes that begin there (the last is 0), and the value at the smallest size."""
+    """Return a program's CPI by size of its cache, relative to the CPI with all of the cache.
+
+    The curve is linear in the logarithm of the size, and constant below the smallest size. It consists of the
+    logarithms of sizes, the slopes that begin there (the last is 0), and the value at the smallest size.
+    """
     points = [(math.log(size), ratio) for size, ratio in program.cpi_at if size < cache.cache_mb]
     points.append((math.log(cache.cache_mb), 1.0))
     sizes, ratios = [point[0] for point in points], [point[1] for point in points]
