@@ -36,8 +36,8 @@ CONFIRMED = 8
 
 
 FORKED = 0.3
-"""Standard deviation of the step at a forked place, as a share of the whole step: a change that adds one second to a
-program that took twice as long before adds half as much in relative terms."""
+"""Standard deviation of the step at a forked place, as a share of the whole step. The step varies: if the program took
+twice as long before, a change that adds one second adds half as much in relative terms."""
 
 HARMLESS = 0.05
 """Standard deviation of a harmless change at a forked place, as a share of the whole step. Without it, where the step
