@@ -1,9 +1,12 @@
 """The load over time of a study as a table: one line per sample, as CSV (RFC 4180) or Parquet.
 
-Columns: `program`, `first` and `last` (the runs that the sample belongs to), `time_ns` since the beginning,
-`interval_ns` since the sample before, then the columns of the series: states at that time (`queue`, `frequency_khz`),
-and the increase of each counter since the sample before (docs/reference/protocol.md). Unknown is empty in CSV and null
-in Parquet.
+The columns, empty in CSV and null in Parquet if unknown:
+
+- `program`
+- `first` and `last`: the runs that the sample belongs to
+- `time_ns` since the beginning, `interval_ns` since the sample before
+- the columns of the series (docs/reference/protocol.md): states at that time (`queue`, `frequency_khz`), and the
+  increase of each counter since the sample before
 """
 
 from __future__ import annotations
