@@ -60,9 +60,13 @@ class AnovaRow(msgspec.Struct, frozen=True):
 class ModelRow(msgspec.Struct, frozen=True):
     """A model that was tried.
 
-    It has its `terms` with the constant, the degrees of `freedom` left for the error, the `sd` of the residuals, the
-    test of what its terms add to the model before it, the test of its lack of fit, shares of the variance, adequate
-    precision, and the terms that cannot be estimated, each with the terms from which it cannot be told apart.
+    - `terms`: the number of its terms, with the constant; `freedom`: the degrees of freedom left for the error.
+    - `sd`: the standard deviation of the residuals.
+    - `added_f`, `added_p`: the test of its terms against the model before it.
+    - `lack_f`, `lack_p`: the test of its lack of fit.
+    - `r_squared`, `adjusted`, `predicted`: shares of the variance.
+    - `precision`: the adequate precision.
+    - `aliased`: the terms that cannot be estimated, each with the terms that it is aliased with.
     """
 
     model: str
@@ -82,9 +86,15 @@ class ModelRow(msgspec.Struct, frozen=True):
 
 
 class FittedRun(msgspec.Struct, frozen=True):
-    """A run: its number in the order of the experiment, block, place, the measured and the modelled value in units of
-    the response, residual in units of the fit, leverage, studentised residual with all runs and without this one,
-    Cook's distance, normal score, and the p-value of being an outlier."""
+    """A run of the experiment and its residual.
+
+    - `run`: its number in the order of the experiment; `coded`: its place.
+    - `observed`, `fitted`: the measured and the modelled value, in units of the response.
+    - `residual`: in units of the fit.
+    - `studentised`, `deleted`: the studentised residual with all runs, and without this one.
+    - `cook`: Cook's distance; `score`: the normal score.
+    - `outlier_p`: the p value for the run being no outlier.
+    """
 
     run: int
     block: int
