@@ -6,9 +6,9 @@ Noise that affects both CPUs alike cancels in x. The rest, b, is how much slower
 
 x / 2 = b / 2 - theta / 2 + theta * [the candidate ran on the second CPU]
 
-So x / 2 is to a group what the logarithm of a time is to a round of turns: noise of any kind, with theta added in one
-of two places that a fair coin has drawn. The estimator of `becalm.stats.paired` applies unchanged, with its random
-signs and its neighbours: a CPU that is always slower cancels, and one that becomes slower is subtracted as drift.
+So x / 2 has the same form as the logarithm of a time in a round of turns: noise of any kind, with theta added in one of
+two places that a fair coin has drawn. The estimator of `becalm.stats.paired` applies unchanged, with its random signs
+and its neighbours: a CPU that is always slower cancels, and one that becomes slower is subtracted as drift.
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ def tournament_pairs(log_wall: Floats, rounds: Ints, meetings: Ints, programs: t
     rounds of each tournament, shape (tournaments, 2 * parts); `meetings`: the two programs of each meeting, shape
     (tournaments, parts, meetings, 2). `programs`: the reference and the candidate.
 
-    Where each program of k meets each other one once, with the same variance, the least squares estimate of a program's
-    log time is the mean of its differences from all (itself included), and a difference of two has 2 / k of the
-    variance of that of their own meeting. In each meeting noise is added in one of two places that a coin has drawn, so
-    that the noise of the whole tournament has a random sign, too.
+    Each of k programs meets each other one once, with the same variance. Then the least squares estimate of a program's
+    log time is the mean of its differences from all programs (itself included), and the estimated difference of two
+    programs has 2 / k of the variance of their own meeting's difference. In each meeting noise is added in one of two
+    places that a coin has drawn, so the noise of the whole tournament has a random sign, too.
     """
     if len(rounds) == 0:
         return NO_PAIRS

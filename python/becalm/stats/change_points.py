@@ -10,8 +10,9 @@ detected stays detected:
    evidence for it is the likelihood ratio of such values with a step and without, whatever noise and drift may be
    (`becalm.stats.step_evidence`). In a suite drift is only what remains of the machine's, and small; further changes
    of a benchmark are caused by commits.
-3. Values that stray are bounded before (`Scan.bounded`), and a step's values must lie in a row where few of the past
-   did, whatever their distribution (`becalm.stats.exceedance`): so single bad sessions never make a step, nor hide one.
+3. Values that stray are bounded before (`Scan.bounded`), and a step's successive values must all lie where few past
+   values did, whatever their distribution is (`becalm.stats.exceedance`). So single bad sessions never make a step, nor
+   hide one.
 4. A step lies where the values fit two levels best, and its interval is of bounded values (`becalm.stats.step_places`).
 5. `rate` false alarms per commit are spent in equal parts on the benchmarks (Bonferroni).
 

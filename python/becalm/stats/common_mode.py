@@ -1,10 +1,10 @@
 """The common movement of all benchmarks of a suite from session to session, caused by the machine, not the programs.
 
 y_it = level_i + c_it + e_it, where c_i moves as lambda_i m_t: the machine's common movement m, to which benchmarks
-answer more or less. Since lambda becomes known only gradually, c_it = b_it + lambda_i (m_t - r_t) with the median r of
-the latest m, and b moves by lambda_i (r_t - r_{t-1}): a session in which all stray leaves nothing behind. m moves by
-the weighted median of their remainders, so that movements of fewer than half of them have no influence. lambda_i is a
-ridge regression of differences over `LAG` sessions on those of m, around 1.
+respond more or less. Since lambda becomes known only gradually, c_it = b_it + lambda_i (m_t - r_t), where r is the
+median of the latest m, and b moves by lambda_i (r_t - r_{t-1}). So a session in which all stray has no later effect. m
+moves by the weighted median of the benchmarks' remainders, so that movements of fewer than half of them have no
+influence. lambda_i is a ridge regression of differences over `LAG` sessions on those of m, around 1.
 """
 
 from __future__ import annotations

@@ -7,10 +7,10 @@ caused. Two independent arguments name a candidate:
 1. **Accounting.** The waits that nobody else can have caused, summed over blocks, are a share LEAST of all waits. It
    needs no variation and no assumption on the scheduler, and is wrong only where a count is.
 2. **Variation.** The candidate comes and goes, and the waits of the blocks rise and fall with its CPU time, the others'
-   held fixed (permutations of residuals, Freedman & Lane 1983), more than in FALSE_NAMING of all cases for all
-   candidates together (Holm 1979). So that slow drifts are no proof, a quadratic trend is held fixed as well, and the
-   same must hold from one block to the next, and with the time series shifted. The slope times its CPU time above its
-   own least must be a share LEAST.
+   held fixed (permutations of residuals, Freedman & Lane 1983). Without a relation this happens in at most FALSE_NAMING
+   of all cases, for all candidates together (Holm 1979). So that slow drifts are no proof, a quadratic trend is held
+   fixed as well, and the same must hold from one block to the next, and with the time series shifted. The slope times
+   the candidate's CPU time above its own least must be a share LEAST.
 
 At most three candidates that neither argument names may together have caused most of the waits (`joint_suspects`): the
 accounting applies to them as a whole.

@@ -1,10 +1,10 @@
 """The probability that successive sessions lie beyond a line without a change.
 
-A few bad sessions in a row look like a step, and where they are all of one kind (a neighbour makes a benchmark slower,
-never faster) or stray far, no model with a fixed shape tells how often that happens. The past does: q is the share of
-past values beyond the line, on that side, and at least r of n values are beyond it by chance with the probability of a
-binomial variable (Wilkinson 1951, Psychological Bulletin 48:156). With three values, one in 100,000 is reached at q = 2
-%: no tail is extrapolated, and nothing is assumed about its shape, only that bad sessions come independently.
+A few bad sessions in a row look like a step. If they are all of one kind (a neighbour makes a benchmark slower, never
+faster) or stray far, no model with a fixed shape predicts how often that happens. The past does: q is the share of past
+values beyond the line, on that side. At least r of n values are beyond it by chance with the probability of a binomial
+variable (Wilkinson 1951, Psychological Bulletin 48:156). With three values, one in 100,000 is reached at q = 2 %: no
+tail is extrapolated, and nothing is assumed about its shape, only that bad sessions come independently.
 """
 
 from __future__ import annotations

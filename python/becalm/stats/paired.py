@@ -3,8 +3,8 @@
 A plan runs rounds; each runs every program once, in an order that is drawn at random. If the candidate takes exp(theta)
 times as long as the reference, the rest of the times belongs to the positions of the runs, and which program got which
 position was a fair coin in each round. So e_i = d_i - theta (d: difference of the logarithms) has a random sign given
-all sizes, whatever the drift, the autocorrelation, the bursts or the tails of the noise: the randomisation itself is
-the basis of inference (Fisher 1935, The Design of Experiments; Pitman 1937, J. R. Stat. Soc. Suppl. 4:119).
+all sizes. The drift, the autocorrelation, the bursts and the tails of the noise do not matter: the randomisation itself
+is the basis of inference (Fisher 1935, The Design of Experiments; Pitman 1937, J. R. Stat. Soc. Suppl. 4:119).
 
 S = sum psi(e_i / s) over the root of V = sum psi(e_i / s)^2 then has mean 0 and variance 1, and the normal distribution
 applies from six pairs on (Efron 1969, J. Am. Stat. Assoc. 64:1278; measured in docs/explanation/statistics.md). The

@@ -33,9 +33,9 @@ QN = 2.2219
 88:1273)."""
 
 BORROWED = 2.0
-"""The degrees of freedom of a standard error that is at least its peers' median, over those of its own loops: this
-lower limit removes errors that are too small by chance, which give Student's t its tails; by simulation,
-bench/survey.py."""
+"""The factor by which a standard error gains degrees of freedom when its lower limit is its peers' median. The limit
+removes errors that are too small by chance, which cause the tails of Student's t. Found by simulation
+(bench/survey.py)."""
 
 QN_EFFICIENCY = 0.82
 MAD_EFFICIENCY = 0.37
@@ -152,9 +152,9 @@ def loop_estimates(log_times: Floats) -> tuple[Floats, Floats, Floats, Floats]:
 def loop_memory(log_times: Sequence[Floats]) -> float:
     """Return the autocorrelation of neighbouring loops' medians, of all machines of a kind together, at least 0.
 
-    Each array is (loops, runs). A few loops of one machine cannot show it, but those of its peers can: the mean of
-    their correlations at lag 1, without the bias that the estimated means cause (Marriott & Pope 1954, Biometrika
-    41:390). The variance of a mean of loops is (1 + r) / (1 - r) times as large.
+    Each array is (loops, runs). A few loops of one machine cannot show the autocorrelation, but the loops of its peers
+    can: it is the mean of the machines' correlations at lag 1, without the bias that the estimated means cause
+    (Marriott & Pope 1954, Biometrika 41:390). The variance of a mean of loops is (1 + r) / (1 - r) times as large.
     """
     machine_correlations, counts = [], []
     for time in log_times:

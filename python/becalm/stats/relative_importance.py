@@ -1,8 +1,8 @@
 """The shares of predictors in a response: Shapley shares of R squared (LMG), over all subsets at once.
 
 R squared of every subset of predictors is computed for many resamples together; 2^p small systems, vectorised. With
-`positive`, R squared is that of the non-negative least squares fit: its solution is the ordinary one on some subset
-where all coefficients are positive, so it is the largest R squared among those subsets (Lawson & Hanson 1974, 23).
+`positive`, the fit is non-negative least squares. Its solution is the ordinary one on some subset where all
+coefficients are positive, so its R squared is the largest among those subsets (Lawson & Hanson 1974, 23).
 
 LMG: Lindeman, Merenda & Gold (1980), Introduction to Bivariate and Multivariate Analysis, 119; Groemping (2006), J.
 Stat. Softw. 17(1). Public: subsets, moments, r_squared, non_negative, best_fit, shapley, inflation, robust_weights.

@@ -2,11 +2,10 @@
 
 A loop makes k successive runs of every arm, the arms in random order. A loop's spread is that within its k runs, so a
 drift from loop to loop is in none of them; a change of the whole loop (a busy neighbour, a hot afternoon) changes both
-arms' spreads and cancels in the ratio. With d = log(spread of the first) - log(spread of the second) in one loop, the
-coin that ordered the arms gives d - its mean a random sign when both are equally steady, whatever the noise: the
-argument of `becalm.stats.paired`. So the interval is Student's over loops and the p value counts the signs; both have
-the stated error rates on the noises of docs/reference/tune-report.md, where the F test is wrong up to nine times in
-ten.
+arms' spreads and cancels in the ratio. Let d = log(spread of the first) - log(spread of the second) in one loop. When
+both are equally steady, the coin that ordered the arms gives d less its mean a random sign, whatever the noise is (see
+`becalm.stats.paired`). So the interval is Student's over loops and the p value counts the signs; both have the stated
+error rates on the noises of docs/reference/tune-report.md, where the F test is wrong up to nine times in ten.
 """
 
 from __future__ import annotations
