@@ -1,7 +1,8 @@
 """The schedule of all comparisons of a bisection: in turns, at once, or the more precise one by a pilot.
 
-A search pools the scatter of all commits, so all its differences must be of one kind: of a round in turns, or of a
-group of two rounds at once, in which both programs run on both CPUs. A group takes about as long as a round in turns.
+A search pools the scatter of all commits, so all its differences must be of one kind: each is measured in a round in
+turns, or each in a group of two rounds at once, in which both programs run on both CPUs. A group takes about as long as
+a round in turns.
 With `auto` the good and the bad commit are measured in both ways first (`Schedule.BOTH`).
 """
 

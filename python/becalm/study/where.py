@@ -31,7 +31,7 @@ from becalm.results.where import Source, Where
 from becalm.wording.program_names import names_of
 
 HERTZ = (5_000, 10_000)
-"""The range of sampling rates, per second of CPU time, from which each run's is drawn: with a fixed rate the samples
+"""The range of sampling rates, per second of CPU time. Each run's rate is drawn from it: with a fixed rate the samples
 of a program that repeats itself would fall on the same places of its loops in each run."""
 
 HIGHEST = Path("/proc/sys/kernel/perf_event_max_sample_rate")
