@@ -77,8 +77,10 @@ def ridge(surface: Quadratic, radii: Sequence[float], *, largest: bool = True) -
 
 
 def _on_sphere(slope: Floats, bend: Floats, radius: float) -> Floats:
-    """Return the highest point at a distance from the centre, by Lagrange: (mu I - B) x = b / 2, with mu above the
-    largest eigenvalue of B and such that x has the length `radius`."""
+    """Return the highest point at a distance from the centre, by Lagrange: (mu I - B) x = b / 2.
+
+    mu is above the largest eigenvalue of B, and makes the length of x equal to `radius`.
+    """
     if radius == 0:
         return np.zeros(len(slope))
     values, vectors = np.linalg.eigh(bend)
