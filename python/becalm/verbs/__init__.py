@@ -1,7 +1,7 @@
 """The verbs: one table, one public function or several for each, one module per verb. This is the API.
 
 The command line lists the rows, and the façade exports their functions. The row of a verb that stores studies also
-names the function that concludes a stored study when it is shown again, so that a new verb is a module here, one in
+names the function that concludes a stored study when it is shown again. So a new verb needs a module here, one in
 `cli/`, its report, and a row. Names of functions are "module:function"; they are imported when they are used.
 """
 

@@ -1,8 +1,8 @@
 """`becalm bisect`: the commit that made a program slower, found with a stated probability of error.
 
-`becalm.plans.bisection` chooses the next commit to measure; `bisect` builds it in its own working tree
-(`becalm.study.builds`), measures it in turns with the good commit as `compare` does, one study each, and records the
-result (`becalm.study.bisect_journal`), so that the same command continues after a killed one.
+`becalm.plans.bisection` chooses the next commit to measure. `bisect` builds it in its own working tree
+(`becalm.study.builds`), and compares it with the good commit as `compare` does, in one study for each commit. It
+records the result (`becalm.study.bisect_journal`), so that the same command continues after a killed one.
 """
 
 from __future__ import annotations

@@ -34,8 +34,8 @@ def account_migration(
 ) -> Accounted:
     """Measure the cost of moving a program at sweet spots and at random moments, and whether waiting gains anything.
 
-    Each move is one of a triple: the same program, with its pages at the same places, is moved once at a random moment,
-    once at the next sweet spot after that, and once not at all, which is the reference of both.
+    The same program runs three times, with its pages at the same places: moved at a random moment, moved at the next
+    sweet spot after it, and not moved. The unmoved run is the reference of both moves.
 
     Arguments:
         workload: matrixmult:N,REPEATS, phases:SIZE,SWEEPS,PHASES or trace:FILE: one that ends.

@@ -52,8 +52,9 @@ def account_command(
 ) -> LiveAccounted:
     """Measure the cost of moving a real program at sweet spots and at random moments, and the gain of waiting.
 
-    In each round it runs three times, in random order: bound at a random moment to the CPU where it runs, moved at that
-    moment, and moved at the next sweet spot after it, by the rules of `becalm.migrate`. All runs are recorded.
+    In each round the program runs three times, in random order: bound at a random moment to the CPU where it runs,
+    moved at that moment, or moved at the next sweet spot after it, by the rules of `becalm.migrate`. All runs are
+    recorded.
 
     Arguments:
         command: a program that ends by itself.

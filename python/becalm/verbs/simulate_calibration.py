@@ -95,13 +95,13 @@ def calibrate_simulation(
     Arguments:
         host: where hackbench runs: local, guest:6.1, ssh://….
         simulator: the model: sim:cfs for kernels before 6.6, else sim:eevdf, with the host's number of CPUs.
-        validate: run 1, 2, 4, …, 20 groups, too, and report how well the costs of 2 and 6 groups predict those times,
-            and how well the speed of two groups next to each other does, as for programs measured as a whole.
+        validate: run 1, 2, 4, …, 20 groups, too, and report how well two methods predict those times: the costs of 2
+            and 6 groups, and the speed of two groups next to each other, as for programs measured as a whole.
         loops: the number of messages that each sender sends to each receiver of its group.
         runs: the number of runs of each size, after a first one that is not counted.
         budget: the time (seconds, "5min") after which only the first two runs of each fitted size are still made; other
             sizes without two runs by then count as not reached.
-        seed: of the order of the runs.
+        seed: the seed of the order of the runs.
         say: called with a sentence about progress.
 
     Raises UsageError, MachineError; WorkloadError when hackbench is missing or fails.
