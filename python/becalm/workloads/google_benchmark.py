@@ -1,8 +1,8 @@
 """The source `google-benchmark`: benchmarks of a C++ program built with Google Benchmark, each as a process of its own.
 
 The program times itself: the metric is the `real_time` of one iteration that it prints (the library's user guide,
-"Output Formats"), for TIME_S of iterations in a fresh process, so that memory layout and start vary from run to run as
-they do for its users. To find the names, the program is run once with as few iterations as possible.
+"Output Formats"). Each run is a fresh process with TIME_S of iterations, so that memory layout and start vary from run
+to run as they do for its users. To find the names, the program is run once with as few iterations as possible.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The content of a test profile of the Phoronix Test Suite: the program, its arguments, and the options to pick.
 
 The format is that of pts-core/objects (pts_test_profile_parser.php, pts_test_option.php, pts_test_run_options.php) of
-the Phoronix Test Suite 10.8, with its rules: a test inherits missing values from the test that it extends, the first
-entry of a menu is the default, and arguments are the default ones, then the picked ones, then the "post" ones.
+the Phoronix Test Suite 10.8. Its rules apply: a test inherits missing values from the test that it extends; the first
+entry of a menu is the default; the default arguments come first, then the picked ones, then the "post" ones.
 """
 
 from __future__ import annotations
