@@ -51,9 +51,9 @@ LISTED = {
     "A design": (Design,),
     "A filled design": tuple(FIT_WHOLES),
     "The catalogue": (Knob,),
-    "Putting on": (settings_change.ApplyResult,),
-    "Taking off": (settings_change.Reset,),
-    "What is on": (settings_change.Status, settings_change.BootEntry),
+    "Applied settings": (settings_change.ApplyResult,),
+    "Restored settings": (settings_change.Reset,),
+    "The status of settings": (settings_change.Status, settings_change.BootEntry),
 }
 """The values whose fields have a row or a mention each, by chapter of docs/reference/json.md."""
 
@@ -66,9 +66,9 @@ INLINE = {
     "An explanation": (Bottleneck, Bar, Delay, CauseShare, ResponseShape),
     "A design": (DesignRun, Factor),
     "A filled design": (Goal, *FIT_PARTS),
-    "Putting on": (settings_change.Change, Excluded, settings_change.BootApplied),
-    "Taking off": (settings_change.RestoredPlace,),
-    "What is on": (settings_change.Held, settings_change.BootFile, settings_change.LeftGroup),
+    "Applied settings": (settings_change.Change, Excluded, settings_change.BootApplied),
+    "Restored settings": (settings_change.RestoredPlace,),
+    "The status of settings": (settings_change.Held, settings_change.BootFile, settings_change.LeftGroup),
 }
 """The values that are written as `{first, second}`, by chapter."""
 

@@ -115,7 +115,7 @@ def test_the_command(trouble):
 
 
 def test_fields_of_its_json_are_documented():
-    text = (ROOT / "docs/reference/json.md").read_text().split("## What a search takes")[1].split("\n## ")[0]
+    text = (ROOT / "docs/reference/json.md").read_text().split("## The cost of a search")[1].split("\n## ")[0]
     for name in TuneCost.__struct_fields__:
         assert f"`{name}`" in text, name
 
