@@ -18,7 +18,7 @@ pub const COLUMNS: &[Column] = &[
         unit: "requests",
         source: "diskstats",
         metric: "becalm_disk_transfers_total",
-        meaning: "reads and writes that these disks have finished; disk_read_bytes and disk_write_bytes over it are the mean size of one",
+        meaning: "reads and writes that these disks have finished; their mean size is the sum of disk_read_bytes and disk_write_bytes divided by this number",
         take: sum(&["*.reads", "*.writes"], Each::One),
         ..MACHINE
     },
@@ -27,7 +27,7 @@ pub const COLUMNS: &[Column] = &[
         unit: "bytes",
         source: "netdev",
         metric: "becalm_network_mtu_bytes_total",
-        meaning: "packets of these interfaces, each taken for as large as the interface allows (its MTU): Mund's formula (1996), which is more than was moved, by far where packets are small. For comparison with what has no bytes",
+        meaning: "packets of these interfaces, each counted as large as the interface allows (its MTU): Mund's formula (1996), which gives more than was moved, and far more where packets are small. For comparison with records that have packets but no bytes",
         take: sum(&["*.received_packets", "*.sent_packets"], Each::Mtu),
         ..MACHINE
     },
@@ -36,7 +36,7 @@ pub const COLUMNS: &[Column] = &[
         unit: "events",
         source: "stat",
         metric: "becalm_interrupts_by_source_total{source=\"device\"}",
-        meaning: "interrupts that have a number: of devices. The rest of interrupts are the CPUs' own: timers, and calls from one to another (on Arm these have numbers, too)",
+        meaning: "interrupts with a number: those of devices. The rest of the column interrupts are the CPUs' own: timers, and calls from one CPU to another (on Arm these have numbers, too)",
         take: sum32(&["intr.devices"], Each::One),
         ..MACHINE
     },
@@ -45,7 +45,7 @@ pub const COLUMNS: &[Column] = &[
         unit: "events",
         source: "stat",
         metric: "becalm_interrupts_by_source_total{source=\"timer\"}",
-        meaning: "software interrupts of timers that ran out",
+        meaning: "software interrupts of timers that expired",
         take: sum32(&["softirq.timer", "softirq.hrtimer"], Each::One),
         ..MACHINE
     },
@@ -72,7 +72,7 @@ pub const COLUMNS: &[Column] = &[
         unit: "events",
         source: "stat",
         metric: "becalm_interrupts_by_source_total{source=\"scheduler\"}",
-        meaning: "software interrupts in which tasks were shared out over CPUs anew",
+        meaning: "software interrupts for load balancing between CPUs",
         take: sum32(&["softirq.sched"], Each::One),
         ..MACHINE
     },
@@ -94,19 +94,19 @@ pub const COLUMNS: &[Column] = &[
     Column {
         name: "instructions",
         unit: "instructions",
-        meaning: "instructions that these finished, counted together with the cycles",
+        meaning: "instructions that these programs finished, counted together with the cycles",
         ..COUNTED
     },
     Column {
         name: "counters_enabled_ns",
         unit: "ns",
-        meaning: "CPU time in which both were to be counted",
+        meaning: "CPU time during which both counters were enabled",
         ..COUNTED
     },
     Column {
         name: "counters_running_ns",
         unit: "ns",
-        meaning: "CPU time in which they were: less where others wanted the counters, too. Nothing is scaled by it",
+        meaning: "CPU time during which both counted: less than counters_enabled_ns where others used the counters, too. Nothing is scaled by it",
         ..COUNTED
     },
     Column {
@@ -114,7 +114,7 @@ pub const COLUMNS: &[Column] = &[
         form: Form::Word,
         kind: Kind::State,
         pooling: Pooling::First,
-        meaning: "what they are of: \"all\", or \"user\" where the kernel's own work may not be counted (kernel.perf_event_paranoid above 1, without root)",
+        meaning: "what both count: \"all\", or \"user\" where the kernel's own work may not be counted (kernel.perf_event_paranoid above 1, without root)",
         ..COUNTED
     },
     Column {
@@ -128,13 +128,13 @@ pub const COLUMNS: &[Column] = &[
     Column {
         name: "own_cpus_busy_ns",
         unit: "ns",
-        meaning: "as busy_ns, of these CPUs",
+        meaning: "busy_ns of these CPUs",
         ..OWN_CPUS
     },
     Column {
         name: "own_cpus_steal_ns",
         unit: "ns",
-        meaning: "as steal_ns, of these CPUs",
+        meaning: "steal_ns of these CPUs",
         ..OWN_CPUS
     },
 ];

@@ -7,28 +7,28 @@ pub const COLUMNS: &[Column] = &[
     Column {
         name: "level",
         pooling: Pooling::Min,
-        meaning: "what the kernel lets be known of the programs: 0 only CPU time (wait4), 1 /proc/PID/schedstat, 2 taskstats, 3 taskstats with delay accounting",
+        meaning: "how much the kernel reports about the programs: 0 only CPU time (wait4), 1 /proc/PID/schedstat, 2 taskstats, 3 taskstats with delay accounting",
         ..ALWAYS
     },
     Column {
         name: "scope",
         form: Form::Word,
-        meaning: "of how much of the programs the next columns are true: \"leader\" (the first thread), \"group\" (all threads of the first process), \"tree\" (it and all descendants that had ended when it did)",
+        meaning: "the part of the programs that the next columns cover: \"leader\" (the first thread), \"group\" (all threads of the first process), \"tree\" (it and all descendants that had ended when it did)",
         ..ALWAYS
     },
     Column {
         name: "exec_ns",
-        meaning: "CPU time of the programs by the scheduler's clock, from where wall_ns of their runs begins",
+        meaning: "CPU time of the programs by the scheduler's clock, from the moment at which wall_ns of their runs begins",
         ..TASKS
     },
     Column {
         name: "wait_ns",
-        meaning: "time on a run queue, ready but not running, from there on: what a new process waits before its program begins is none of it",
+        meaning: "time on a run queue, ready but not running, from the same moment on: the wait of a new process before its program begins is not included",
         ..TASKS
     },
     Column {
         name: "block_ns",
-        meaning: "time spent waiting for block devices; needs delay accounting (kernel.task_delayacct; `becalm watch` and `explain --designed` switch it on as root, for their runs), as the next ones do; they are nested in one another, so not to be added up",
+        meaning: "time spent waiting for block devices; needs delay accounting (kernel.task_delayacct; `becalm watch` and `explain --designed` switch it on as root, for their runs), as the next ones do; they contain one another, so do not add them up",
         ..TASKS
     },
     Column {
@@ -84,13 +84,13 @@ pub const COLUMNS: &[Column] = &[
     Column {
         name: "tasks",
         unit: "tasks",
-        meaning: "threads and processes that the sums are of",
+        meaning: "threads and processes in the sums",
         ..TASKS
     },
     Column {
         name: "lost",
         unit: "tasks",
-        meaning: "ends of tasks that the kernel could not tell: the sums are too small where this is not 0",
+        meaning: "reports of ended tasks that were lost: the sums are too small where this is not 0",
         ..TASKS
     },
     Column {
