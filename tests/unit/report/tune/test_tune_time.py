@@ -135,7 +135,7 @@ PLAN = ProductionPlan(
             "/proc/sys/kernel/sched_latency_ns",
             "146704694",
             "12000000",
-            "in which time every runnable task gets its turn",
+            "the time in which every runnable task gets a turn",
         ),
     ),
     (Excluded("aslr", "systemd has no property for it"),),
