@@ -93,7 +93,7 @@ const ENDLESS: Parameter = Parameter {
     unit: Unit::Switch,
     least: 0,
     usual: Usual::Number(0),
-    meaning: "until it is ended",
+    meaning: "run until it is ended",
 };
 
 const MARKS: Parameter = Parameter {
@@ -101,7 +101,7 @@ const MARKS: Parameter = Parameter {
     unit: Unit::File,
     least: 0,
     usual: Usual::Number(0),
-    meaning: "where marks are written, in place of standard error",
+    meaning: "file for the marks, in place of standard error",
 };
 
 /// One kernel. `pressure` and `sensitivity` are ranks among the rows, from 0 for none to 5, on one chip: how
