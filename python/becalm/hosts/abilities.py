@@ -27,14 +27,14 @@ class Ability(StrEnum):
         return ability
 
     MACHINE_SETTINGS = "machine_settings", "settings of the machine", "most of what makes runs vary is set there"
-    HOLD = "hold", "settings for the time of a command", "programs run under settings that were found"
-    KEEP = "keep", "settings that stay on", "they hold for programs that becalm does not start, until reset"
+    HOLD = "hold", "settings for the time of a command", "a program can run under a profile"
+    KEEP = "keep", "settings until reset", "they also apply to programs that becalm does not start"
     REBOOT = "reboot", "settings of the next boot", "some settings are parameters of the kernel"
-    BOOT_ENTRY = "boot_entry", "a boot entry of becalm's", "settings of the boot can stay, until reset"
-    READ_LOAD = "read_load", "the load of the machine", "what else it does is what disturbs"
-    FOLLOW = "follow", "running programs can be followed", "what delays a service shows without starting it again"
-    LOADED = "loaded", "known load alongside programs", "it tells which load makes a program slow"
-    RECONNECT = "reconnect", "a lost connection is made again", "a study of hours outlives a network that fails"
+    BOOT_ENTRY = "boot_entry", "a boot entry of becalm's", "boot settings can stay until reset"
+    READ_LOAD = "read_load", "the load of the machine", "other work of the machine disturbs runs"
+    FOLLOW = "follow", "following of running programs", "shows what delays a service without restarting it"
+    LOADED = "loaded", "known load alongside programs", "tells which load makes a program slow"
+    RECONNECT = "reconnect", "reconnecting after a lost connection", "a study of hours outlives a network failure"
     REAL_TIME = (
         "real_time",
         "times of a real processor",
