@@ -36,7 +36,7 @@ class DesignRun(msgspec.Struct, frozen=True):
 
 class Design(Result, frozen=True):
     """A design of a `family` (factorial, plackett-burman, central, box-behnken). `seed` None: in standard order.
-    `alpha`: distance of the axial points in units of the cube's.
+    `alpha`: distance of the axial points from the centre, in half edges of the cube.
 
     A two-level part has, in letters (`letters` names their factors):
 
