@@ -40,20 +40,23 @@ class Method(msgspec.Struct, frozen=True):
 
 METHODS = (
     Method(
-        "optimal", exact.optimal, "the sharing that costs least, with a proved gap", "Anderson 2013; HiGHS", costs=True
+        "optimal", exact.optimal,
+        "the placement that costs least, with a proved gap", "Anderson 2013; HiGHS", costs=True,
     ),
     Method("swap", search.swap, "exchanges of two processes, from many starts", "local search", costs=True),
     Method(
         "costs", learned.by_costs,
-        "the best by costs that are predicted from what tasks do alone", "weights/costs.json", pressure=True,
+        "the best placement by costs predicted from what tasks do alone", "weights/costs.json", pressure=True,
     ),
     Method(
         "mlp", lambda problem, search: learned.classified("mlp", problem, search),
-        "a small network that says which of two chips a task goes to", "Anderson 2013; weights/mlp.json", pressure=True,
+        "a small neural network that chooses one of two chips for each task",
+        "Anderson 2013; weights/mlp.json", pressure=True,
     ),
     Method(
         "svm", lambda problem, search: learned.classified("svm", problem, search),
-        "a support vector machine that decides the same", "Anderson 2013; weights/svm.json", pressure=True,
+        "a support vector machine that chooses one of two chips for each task",
+        "Anderson 2013; weights/svm.json", pressure=True,
     ),
     Method(
         "di", lambda problem, _: FoundPlacement(simple.distributed_intensity(problem)),
@@ -65,11 +68,11 @@ METHODS = (
     ),
     Method(
         "linux", lambda problem, _: FoundPlacement(simple.as_linux(problem)),
-        "where Linux puts new tasks, to compare with", "kernel/sched/fair.c",
+        "the placement of new tasks by Linux, for comparison", "kernel/sched/fair.c",
     ),
     Method(
         "random", lambda problem, options: FoundPlacement(simple.at_random(problem, options.seed)),
-        "any place, to compare with: the mean of all", "",
+        "a random placement, for comparison", "",
     ),
 )  # fmt: skip
 """The methods, in the order of listings."""
