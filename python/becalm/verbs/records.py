@@ -191,7 +191,7 @@ class Imported(msgspec.Struct, frozen=True):
 
     - `studies`: the numbers of the imported studies, in the order of the file.
     - `known`: the numbers among them that were stored before.
-    - `left_out`: entries of the file that are no values, by the reason.
+    - `left_out`: entries of the file that are not values, counted by reason.
     - `project`: the project whose sessions the studies are; empty for studies of their own.
     """
 

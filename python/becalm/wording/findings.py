@@ -77,7 +77,7 @@ TABLE: tuple[FindingRow, ...] = (
     FindingRow("period", "times rise and fall periodically", ("period", "p_value"), series.period),
     FindingRow(
         "alongside",
-        "programs ran at the same time, and were slowed by it; null where unknown",
+        "programs ran at the same time, and how much that slowed them (null where unknown)",
         (
             *("schedule", "cpus", "at_once", "turns", "slowdowns", "slowdown_error", "change", "change_error"),
             *("most_cpus", "starts", "near"),
@@ -86,7 +86,7 @@ TABLE: tuple[FindingRow, ...] = (
     ),
     FindingRow(
         "confirmed_alongside",
-        "settings were confirmed two at the same time",
+        "settings were confirmed in pairs that ran at the same time",
         ("cpus", "starts", "near"),
         schedule.confirmed_alongside,
     ),
@@ -129,7 +129,7 @@ TABLE: tuple[FindingRow, ...] = (
     FindingRow("lost_commits", "commits that the repository does not have", ("commits",), history.lost_commits),
     FindingRow(
         "stray_sessions",
-        "single values far from those of the sessions around them, which are no change",
+        "single values far from those of the sessions around them, which are not changes",
         ("values", "of"),
         history.stray_sessions,
     ),
@@ -140,7 +140,7 @@ TABLE: tuple[FindingRow, ...] = (
     FindingRow("uncommitted", "sessions of working trees with changes", ("sessions",), history.uncommitted),
     FindingRow(
         "left_out",
-        "entries of an imported file that are no values, by the reason",
+        "entries of an imported file that are not values, counted by reason",
         ("reason", "entries", "of"),
         imported.left_out,
     ),
@@ -171,7 +171,7 @@ TABLE: tuple[FindingRow, ...] = (
     ),
     FindingRow(
         "contamination_unknown",
-        "rounds of which it is not known whether a limit was exceeded",
+        "rounds for which it is not known whether a limit was exceeded",
         ("rounds", "complete", "rule", "dropped", "measures"),
         load.contamination_unknown,
     ),
@@ -230,7 +230,7 @@ TABLE: tuple[FindingRow, ...] = (
     ),
     FindingRow(
         "loaded_reference",
-        "steps without load of a plan that were not unloaded",
+        "steps of a plan that should have had no load, but had some",
         ("machine", "loaded", "steps", "used"),
         load.loaded_reference,
     ),
@@ -246,7 +246,7 @@ TABLE: tuple[FindingRow, ...] = (
     ),
     FindingRow(
         "censored",
-        "trials of a search that failed and are no values of its fit",
+        "failed trials of a search, which have no value in its fit",
         ("failed", "trials", "slow"),
         tune.censored,
     ),
@@ -271,7 +271,7 @@ TABLE: tuple[FindingRow, ...] = (
     ),
     FindingRow(
         "no_better",
-        "what was chosen is not shown to be better than a known list",
+        "the choice is not shown to be better than a known list",
         ("list", "ratio", "low", "high"),
         tune.no_better,
     ),
@@ -353,11 +353,11 @@ TABLE: tuple[FindingRow, ...] = (
     FindingRow("region_machines", "files of timed regions of different machines", ("machines",), region.other_machine),
     FindingRow(
         "region_timer",
-        "an evaluation of timers that is of another clock than a file of regions",
+        "an evaluation of timers for another clock than that of a file of regions",
         ("kept_hz", "hz"),
         region.other_timer,
     ),
-    FindingRow("region_elsewhere", "an evaluation of timers that is of another machine", (), region.elsewhere),
+    FindingRow("region_elsewhere", "an evaluation of timers from another machine", (), region.elsewhere),
     FindingRow("region_one_side", "names of timed regions that only one side has", ("side", "names"), region.one_side),
     FindingRow(
         "region_some_files", "names that only some files of regions have", ("names", "files"), region.some_files
@@ -389,7 +389,7 @@ TABLE: tuple[FindingRow, ...] = (
     ),
     FindingRow(
         "partly_aliased",
-        "effects of factors that hold parts of interactions of two",
+        "effects of factors that contain parts of two-factor interactions",
         ("share",),
         design.partly_aliased,
     ),
