@@ -1,5 +1,6 @@
 """The table of methods, and what of the options of a search follows from it."""
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from becalm.methods import TABLE, MethodRow, check, complete, method, search_met
 from becalm.methods.protocol import SearchRun, TrialDesign
 from becalm.nouns.factor import Factor
 from becalm.nouns.objective import find, goals
+from becalm.nouns.option import options
 from becalm.nouns.options.tune import Allowed, TuneOptions
 from becalm.nouns.search_space import Space
 from becalm.nouns.swarm import SwarmParameters
@@ -19,6 +21,11 @@ def test_every_method_says_what_it_can_make_small():
     for row in TABLE:
         assert row.minimizes
         assert set(row.minimizes) <= set(goals())
+
+
+def test_the_help_of_method_lists_every_method():
+    text = options(TuneOptions)["method"].help
+    assert re.findall(r"\w+", text.partition(":")[2].replace(" or ", " ")) == [row.name for row in TABLE]
 
 
 def test_variation_is_minimised_by_default():

@@ -176,7 +176,7 @@ class TuneOptions(StudyOptions):
     confidence: float = confidence("Confidence of each interval by itself.")
     method: str = option(
         None,
-        "Search method; see `becalm tune --help`.",
+        "Search method: race, greedy, fast, anneal, surface, swarm, golden or bayes.",
         str | None,
         shown="race; for time surface",
         kept="",
