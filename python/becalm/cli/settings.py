@@ -182,7 +182,7 @@ def command_apply(
 def command_reset(
     force: bool, mine: bool, owner: str, host: str, sudo: bool, root: str | None, as_json: bool, plain: bool
 ) -> None:
-    """Restore every setting that becalm has changed, by whomever, and report by whom.
+    """Restore every setting that becalm has changed, and report who had applied it.
 
     This ends an applied profile, and restores what a killed becalm could not. Exit code: 3 if something could not be
     restored, which is named.
