@@ -20,8 +20,8 @@ SHARED = ("energy:", "memory:")
 def choose_schedule(study: Study, options: CompareOptions, facts: Mapping[str, Any]) -> CompareOptions:
     """Return options with the two CPUs of programs that run at the same time, or with turns as the schedule.
 
-    Without a requested schedule, only two programs that may well be independent of each other have two CPUs. Raises
-    UsageError where running at the same time was requested and is impossible.
+    Without a requested schedule, two CPUs are chosen only for two programs that are probably independent of each other.
+    Raises UsageError where running at the same time was requested and is impossible.
     """
     if options.schedule is None:
         cpus = fit(study, options, facts).cpus if _are_independent(study.workloads) else None
