@@ -20,7 +20,7 @@ from becalm.load.attribution import FALSE_NAMING
 from becalm.load.background_load import observed
 from becalm.load.evidence import evidence
 from becalm.load.simulated import CAUSES_OF, LoadedMachine, LoadedProgram, Sensitivity, hypercube, simulate
-from campaign import OUT, Record, begun, save, saved, table
+from campaign import OUT, Record, begun, percent, save, saved, table
 
 LOADS = ("spinners", "page_outs", "disk", "network")
 DELAYS = (0.1, 0.25, 0.5)
@@ -62,7 +62,7 @@ def measure(campaigns: int, runs: int) -> Record:
 
 def worded(row: Record) -> str:
     """Format a row as a line of progress."""
-    what = f"{row['cause']}, {row['delay']:.0%}" if row["cause"] else "no cause"
+    what = f"{row['cause']}, {percent(row['delay'], 0)}" if row["cause"] else "no cause"
     return f"level {row['level']}, {what}: a cause named in {row['named']} of {row['campaigns']}"
 
 
@@ -72,7 +72,7 @@ def report(result: Record) -> str:
     records = {3: "with delay accounting", 1: "without"}
     rows = [
         [
-            f"{delay:.0%}",
+            percent(delay, 0),
             records[level],
             *(f"{row['named']} of {row['campaigns']}" for row in result["rows"]
               if row["cause"] and (row["level"], row["delay"]) == (level, delay)),
@@ -87,7 +87,7 @@ def judged(rows: Sequence[Record]) -> list[str]:
     """Compare the stated rate of causes named where there is none with the measured one."""
     return [
         f"no cause there, level {row['level']}: one was named in {row['named']} of {row['campaigns']}, stated at most "
-        f"{FALSE_NAMING:.0%}: " + ("met" if row["named"] <= FALSE_NAMING * row["campaigns"] else "not met")
+        f"{percent(FALSE_NAMING, 0)}: " + ("met" if row["named"] <= FALSE_NAMING * row["campaigns"] else "not met")
         for row in rows
         if row["cause"] is None
     ]

@@ -33,7 +33,7 @@ from becalm.nouns.codec import plain_dict
 from becalm.nouns.knob import catalogue
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
-from campaign import OUT, save
+from campaign import OUT, percent, save
 from fill import put
 
 Floats = npt.NDArray[np.float64]
@@ -254,9 +254,9 @@ def machine_rows(all_trials: Sequence[Trial]) -> list[list[str]]:
             none = sum(trial.settings == 0 for trial in mine) / len(mine)
             rows.append(
                 [
-                    *(name, f"{before:.2%}", entry.name, f"{runs:.0f}", f"{runs / greedy:.0%}"),
-                    *(f"{geometric(spreads):.3%}", f"{low:.3%} to {high:.3%}"),
-                    *(f"{np.mean([trial.settings for trial in mine]):.1f}", f"{none:.0%}"),
+                    *(name, percent(before, 2), entry.name, f"{runs:.0f}", percent(runs / greedy, 0)),
+                    *(percent(geometric(spreads), 3), f"{percent(low, 3)} to {percent(high, 3)}"),
+                    *(f"{np.mean([trial.settings for trial in mine]):.1f}", percent(none, 0)),
                 ]
             )
     return rows
@@ -270,7 +270,7 @@ def honest(all_trials: Sequence[Trial]) -> list[list[str]]:
         optimism = geometric([trial.seen / trial.confirmed for trial in mine if trial.seen is not None])
         covered = [trial.low <= trial.truth <= trial.high for trial in mine]
         bias = geometric([trial.ratio / trial.truth for trial in mine])
-        rows.append([entry.name, str(len(mine)), f"{optimism:.2f}", f"{bias:.3f}", f"{np.mean(covered):.1%}"])
+        rows.append([entry.name, str(len(mine)), f"{optimism:.2f}", f"{bias:.3f}", percent(float(np.mean(covered)))])
     return rows
 
 
@@ -287,8 +287,8 @@ def report(result: Mapping[str, Any]) -> str:
     ratios = ("Method", "searches", "seen by the search / fresh runs", "estimated ratio / true ratio", "coverage")
     return "\n".join(
         [
-            f"{result['seeds']} searches by each method on each machine, a fifth of so many by `race`; spreads are "
-            "geometric means over them.\n",
+            f"{result['seeds']} searches by each method on each machine, and a fifth of that number by `race`; spreads "
+            "are geometric means over the searches.\n",
             table((*columns, "kept untouched"), machine_rows(done)),
             "\nIn all of these searches (1 is right; coverage is of the 95 % interval of the ratio of spreads):\n",
             table(ratios, honest(done)),

@@ -39,7 +39,7 @@ from becalm.methods.sequential import EACH, MOST, RUNS
 from becalm.nouns.codec import plain_dict
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.swarm import SwarmParameters
-from campaign import OUT, Log, Record, describe, machine, read_log, save, table
+from campaign import OUT, Log, Record, describe, machine, percent, read_log, save, table
 
 TARGETS = (0.25, 0.28)
 """Gains to reach: of the default's time, of which the best place saves 30 %."""
@@ -321,15 +321,15 @@ def rows(done: Sequence[Search], target: int) -> list[list[str]]:
     result = []
     for world in sorted({(search.model, search.factors, search.noise) for search in done}):
         here = [search for search in done if (search.model, search.factors, search.noise) == world]
-        cells = [f"{world[0]}", f"{world[1]}", f"{world[2]:.1%}"]
+        cells = [f"{world[0]}", f"{world[1]}", percent(world[2])]
         for name in METHODS:
             mine = [trial for trial in here if trial.method == name]
             if not mine:
                 cells.append("")
                 continue
             middle = median(mine, target)
-            share = np.mean([search.reached[target] is not None for search in mine])
-            cells.append(f"{'never' if math.isinf(middle) else f'{middle:.0f}'} ({share:.0%})")
+            share = float(np.mean([search.reached[target] is not None for search in mine]))
+            cells.append(f"{'never' if math.isinf(middle) else f'{middle:.0f}'} ({percent(share, 0)})")
         result.append(cells)
     return result
 
@@ -358,10 +358,10 @@ def judged(result: Mapping[str, Any]) -> list[str]:
                 fewer += 1
             else:
                 text = " and ".join(f"{other:.0f}" if math.isfinite(other) else "never" for other in (mine, *others))
-                not_fewer.append(f"{world[0]} of {world[1]} at {world[2]:.1%} ({text})")
+                not_fewer.append(f"{world[0]} of {world[1]} at {percent(world[2])} ({text})")
         lines.append(
-            f"A gain of {target:.0%} with noise up to {UP_TO:.0%}: `surface` needs fewer runs than TPE and random "
-            f"search in {fewer} of {len(worlds)} worlds"
+            f"A gain of {percent(target, 0)} with noise up to {percent(UP_TO, 0)}: `surface` needs fewer runs than TPE "
+            f"and random search in {fewer} of {len(worlds)} worlds"
             + (f"; not in {', '.join(not_fewer)}" if not_fewer else "")
             + "."
         )
@@ -373,12 +373,13 @@ def report(result: Mapping[str, Any]) -> str:
     done = [Search(**search) for search in result["searches"]]
     header = ("Model", "factors", "noise", *METHODS)
     lines = [
-        f"Median runs of {result['seeds']} searches until what would be chosen saves so much of the default's time for "
-        f"good (the best place saves {GAIN:.0%}), and in brackets how many of them got there: within the runs that our "
-        f"methods take, and {MORE:g} times those of `surface` for the others ({MOST} at most).\n"
+        f"Median number of runs of {result['seeds']} searches until the choice saves the stated share of the default's "
+        f"time and keeps saving it (the best place saves {percent(GAIN, 0)}). In brackets: the share of searches that "
+        f"got there, within the runs that our methods take, and within {MORE:g} times the runs of `surface` for the "
+        f"others ({MOST} at most).\n"
     ]
     for index, target in enumerate(TARGETS):
-        lines.append(f"A gain of {target:.0%}:\n")
+        lines.append(f"A gain of {percent(target, 0)}:\n")
         lines += [table(header, rows(done, index)), ""]
     if "speed" in result:
         lines.append(own_time(result["speed"]))
@@ -388,11 +389,11 @@ def report(result: Mapping[str, Any]) -> str:
 def own_time(own: Mapping[str, float]) -> str:
     """Format the result of `speed` as a paragraph."""
     return (
-        f"The engine's own time: {own['swarm_ms_a_trial']:.2f} ms a trial of a swarm of {TRIALS} trials and "
-        f"{FACTORS} factors; {own['surface_ms_a_trial']:.1f} ms a trial of a search by `surface` in as many "
-        f"({own['surface_s']:.1f} s in all); {own['fit_s']:.2f} s for a quadratic of {FACTORS} factors fitted to "
-        f"{TRIALS} runs, {own['fit_and_optimum_s']:.1f} s with its best place and the interval of that. Of a whole "
-        f"study by `tune --method swarm` in {FACTORS} settings of a simulated machine, with all that is stored: "
+        f"The engine's own time: {own['swarm_ms_a_trial']:.2f} ms per trial of a swarm of {TRIALS} trials and "
+        f"{FACTORS} factors; {own['surface_ms_a_trial']:.1f} ms per trial of a search by `surface` in {FACTORS} "
+        f"factors ({own['surface_s']:.1f} s in all); {own['fit_s']:.2f} s to fit a quadratic of {FACTORS} factors to "
+        f"{TRIALS} runs, {own['fit_and_optimum_s']:.1f} s with its best place and the interval of that place. A whole "
+        f"study by `tune --method swarm` in {FACTORS} settings of a simulated machine, storage included, takes "
         f"{own['study_ms_a_trial']:.2f} ms for each of {own['study_trials']:.0f} trials, and {own['page_s']:.1f} s for "
         "its page.\n"
     )

@@ -23,6 +23,7 @@ import numpy as np
 
 from becalm.stats.arrays import Floats
 from becalm.stats.unit_choice import choose, next_units
+from campaign import percent
 from replay_rows.figures import Figure, Table, bootstrap, halves, plain
 
 SOURCE = "uw-mad-dash/TUNA at 083ea35"
@@ -120,4 +121,4 @@ def _cells(runs: Mapping[str, Floats], names: list[str], rule: Rule) -> tuple[Fi
         measures.append(list(np.mean(draws, axis=0)))
     columns = list(zip(*measures, strict=True))
     used = float(np.mean(columns[3]))
-    return (*(bootstrap(column, "{:.1%}".format) for column in columns[:3]), plain(used, f"{used:.0f}"))
+    return (*(bootstrap(column, percent) for column in columns[:3]), plain(used, f"{used:.0f}"))

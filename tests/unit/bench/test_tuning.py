@@ -36,8 +36,9 @@ def test_the_table_has_the_median_and_how_many_got_there() -> None:
         for seed in range(3)
         if name != "golden"
     ]
-    assert tuning.rows(searches, 0) == [["bowl", "2", "2.0%", "11 (100%)", "11 (100%)", "", "11 (100%)", "11 (100%)"]]
-    assert tuning.rows(searches, 1)[0][3] == "20 (67%)"
+    every = "11 (100 %)"
+    assert tuning.rows(searches, 0) == [["bowl", "2", "2.0 %", every, every, "", every, every]]
+    assert tuning.rows(searches, 1)[0][3] == "20 (67 %)"
     speed = {
         "swarm_ms_a_trial": 1.0,
         "surface_s": 1.0,
@@ -54,4 +55,4 @@ def test_the_table_has_the_median_and_how_many_got_there() -> None:
         "speed": speed,
         "searches": [tuning.plain_dict(e) for e in searches],
     }
-    assert "| bowl | 2 | 2.0% | 20 (67%) |" in tuning.report(result)
+    assert "| bowl | 2 | 2.0 % | 20 (67 %) |" in tuning.report(result)
