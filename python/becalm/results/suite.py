@@ -55,7 +55,8 @@ class Tuning(msgspec.Struct, frozen=True):
 
 
 class Ratings(Result, frozen=True):
-    """The result of a suite. `copies` None: rates were not measured. `standing`: settings that were applied before and stay.
+    """The result of a suite. `copies` None: rates were not measured. `standing`: settings that were applied before and
+    stay.
 
     `emulated`: the reason why times are not those of a real processor; empty where they are.
     """
