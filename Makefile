@@ -12,7 +12,7 @@ SIMULATOR := python/becalm/becalm-sim
 # The one program that is linked dynamically, to load the timers of libraries.
 TIMERS := python/becalm/becalm-timers
 # Programs of the kernel, which the agent has inside from the first `make bpf` in this tree on.
-BPF := target/bpf/switches.bpf.o
+BPF := target/bpf/switches.bpf.o target/bpf/waits.bpf.o
 # The engine's tables (knobs, columns, sources), which the Python package reads.
 TABLES := python/becalm/tables.json
 RUST := $(shell find crates -name '*.rs' -o -name Cargo.toml) Cargo.toml Cargo.lock
@@ -48,7 +48,7 @@ PROGRAM = cargo rustc -q --release --locked --target $(HOST)
 STATICALLY = -- -C target-feature=+crt-static
 
 # Set where they were compiled.
-WITH_BPF = $(if $(wildcard $(BPF)),BECALM_BPF_OBJECT=$(abspath $(BPF)))
+WITH_BPF = $(if $(filter-out $(words $(wildcard $(BPF))),$(words $(BPF))),,BECALM_BPF_OBJECTS=$(abspath $(dir $(firstword $(BPF)))))
 
 # What is missing here: a failure on CI, a reason elsewhere.
 MISSING = { echo "$(1)" >&2; [ "$$CI" != true ]; }
@@ -89,8 +89,8 @@ $(TIMERS): $(RUST) | check-tools
 $(TABLES): $(AGENT)
 	$(AGENT) tables > $@.new && mv $@.new $@
 
-# For `sweetspots --by bpf`; nothing else needs it. By -idirafter Debian's place of <asm/types.h> is found.
-$(BPF): crates/becalm-agent/bpf/switches.bpf.c
+# For `--by bpf`; nothing else needs it. By -idirafter Debian's place of <asm/types.h> is found.
+target/bpf/%.bpf.o: crates/becalm-agent/bpf/%.bpf.c
 	@command -v clang >/dev/null && [ -e /usr/include/bpf/bpf_helpers.h ] || \
 	  { echo "Programs of BPF are compiled by clang with libbpf's headers, and one of both is missing. On Debian and Ubuntu: sudo apt-get install clang libbpf-dev. becalm works without: make build, after rm -f $(BPF)"; exit 1; }
 	@mkdir -p $(@D)
@@ -252,7 +252,7 @@ lint: build check-arm check-crate
 	cargo fmt --check
 	cargo clippy --workspace --all-targets --locked -- -D warnings
 	@# With programs of BPF, where they were compiled.
-	[ ! -e $(BPF) ] || $(WITH_BPF) cargo clippy -p becalm-agent --features bpf --all-targets --locked -- -D warnings
+	[ -z "$(WITH_BPF)" ] || $(WITH_BPF) cargo clippy -p becalm-agent --features bpf --all-targets --locked -- -D warnings
 	cargo clippy -p becalm-clock --no-default-features --locked -- -D warnings
 	cargo clippy -p becalm-clock --features std --all-targets --locked -- -D warnings
 	cargo clippy --manifest-path fuzz/Cargo.toml --no-default-features --locked -- -D warnings

@@ -32,7 +32,7 @@ os.environ.setdefault("CARGO_BUILD_TARGET", rust_compiler.target(HERE))
 
 def features(name):
     """The agent has programs of BPF inside where they were compiled: `make bpf`, then `make install`."""
-    return ["--features", "bpf"] if name == "becalm-agent" and os.environ.get("BECALM_BPF_OBJECT") else []
+    return ["--features", "bpf"] if name == "becalm-agent" and os.environ.get("BECALM_BPF_OBJECTS") else []
 
 
 class build_rust_and_tables(build_rust):

@@ -163,7 +163,7 @@ def wheel(source: Path, target: Target, tables: Path | None) -> Path:
             **({"BECALM_TABLES": str(tables)} if tables else {}),
         }
         # Programs of BPF are for those who build becalm themselves (docs/reference/sweetspots.md).
-        environment.pop("BECALM_BPF_OBJECT", None)
+        environment.pop("BECALM_BPF_OBJECTS", None)
         run(builder(), "setup.py", "-q", "bdist_wheel", "-d", WORK / "wheels", cwd=tree, env=environment)
     (built,) = (WORK / "wheels").glob("*.whl")
     tags = ("py3", "none", linking.platforms(linking.programs(built), target.wheel))

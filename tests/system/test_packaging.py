@@ -10,13 +10,13 @@ import zipfile
 import pytest
 from tests.places import ROOT
 
-BPF = ROOT / "target/bpf/switches.bpf.o"
+BPF = ROOT / "target/bpf"
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
     """Return the wheel, with an agent that has what the one in the tree has: it is not compiled a second time."""
-    environment = {**os.environ, **({"BECALM_BPF_OBJECT": str(BPF)} if BPF.exists() else {})}
+    environment = {**os.environ, **({"BECALM_BPF_OBJECTS": str(BPF)} if (BPF / "waits.bpf.o").exists() else {})}
     directory = tmp_path_factory.mktemp("wheel")
     command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", str(directory), str(ROOT)]
     subprocess.run(command, check=True, env=environment)

@@ -67,6 +67,7 @@ mod spool;
 mod storage;
 mod streams;
 mod tables;
+mod wait_counter;
 mod wakeups;
 
 use std::process::ExitCode;

@@ -31,8 +31,9 @@ use crate::accounts::{with_usage, Accounts};
 use crate::others::Others;
 use crate::output::Output;
 use crate::probe::Probe;
-use crate::protocol::Wanted;
+use crate::protocol::{Failure, Wanted};
 use crate::record::Record;
+use crate::recording;
 use crate::series::Samples;
 
 /// The time for which a record covers further runs, ns.
@@ -150,6 +151,23 @@ impl Observer {
         } else {
             self.rest();
         }
+    }
+
+    /// Count whom programs wait for, in this block and those that follow.
+    ///
+    /// # Errors
+    /// Returns the reason if that cannot be counted here.
+    pub fn count_waits(&mut self) -> Result<(), Failure> {
+        if self.scripted() {
+            return Ok(());
+        }
+        if self.others.is_none() {
+            self.others = Others::open(&self.place.clock);
+        }
+        let Some(others) = &mut self.others else {
+            return Err(Failure::new("unsupported", "This kernel has no CPU clocks of processes."));
+        };
+        others.count_waits().map_err(recording::failure)
     }
 
     /// Create a control group for the programs if possible, once.

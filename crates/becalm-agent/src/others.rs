@@ -7,12 +7,16 @@
 
 use becalm_core::exec::tree::own;
 use becalm_core::source::affinity::Cpus;
-use becalm_core::source::others::{Interval, Mover, Others as Processes, Taken};
+use becalm_core::source::others::{group, name, Interval, Mover, Others as Processes, Taken, NAMED};
+use becalm_core::source::switches::recorder::RecordError;
 use becalm_core::source::taskstats::Task;
 use becalm_core::source::traffic::{Disks, Traffic};
 use becalm_core::time::{AnyClock, Clock};
 use serde_json::{json, Map, Value};
 use std::path::Path;
+
+use crate::bpf;
+use crate::wait_counter::{CountedWaits, WaitCounter};
 
 /// The shortest interval, ns.
 const LEAST_NS: i64 = 100_000_000;
@@ -44,6 +48,8 @@ pub struct Others {
     own_traffic: Option<Traffic>,
     /// The CPU time that reading has taken since the last call of `spent_ns`.
     spent_ns: i64,
+    /// The counter of whom programs wait for, where it was asked for.
+    waits: Option<Box<dyn WaitCounter>>,
 }
 
 impl Others {
@@ -64,13 +70,30 @@ impl Others {
             disks: Disks::new(Path::new("/")),
             own_traffic: Some(Traffic::default()),
             spent_ns: 0,
+            waits: None,
         })
+    }
+
+    /// Count whom programs wait for, from now on.
+    ///
+    /// # Errors
+    /// Returns the reason if the kernel takes no program for it.
+    pub fn count_waits(&mut self) -> Result<(), RecordError> {
+        if self.waits.is_none() {
+            let mut waits = bpf::waits()?;
+            waits.begin(own());
+            self.waits = Some(waits);
+        }
+        Ok(())
     }
 
     /// Begin a block: activity before it counts for nobody, unless a block has just ended whose interval was
     /// too short.
     pub fn block(&mut self) {
         self.processes.starters(own());
+        if let Some(waits) = &mut self.waits {
+            waits.begin(own());
+        }
         if self.first.is_none() || self.clock.now_ns() - self.ended_ns > GAP_NS {
             (self.read_ns, self.first) = (None, None);
             self.own_traffic = Some(Traffic::default());
@@ -88,6 +111,9 @@ impl Others {
         if late && self.may_read() {
             self.timed(|processes, _| processes.begin());
             self.disks.active();
+            if let Some(waits) = &mut self.waits {
+                waits.take();
+            }
         }
         self.first = Some(seq);
     }
@@ -141,7 +167,10 @@ impl Others {
             "event": "others", "first": first, "last": last, "readings": readings, "disks": self.disks.active(),
             "own_traffic": own.map(|own| [own.read, own.written]),
         });
-        let Value::Object(fields) = event else { return None };
+        let Value::Object(mut fields) = event else { return None };
+        if let Some(waits) = &mut self.waits {
+            fields.insert("waits".to_owned(), counted(waits.take()));
+        }
         Some(fields)
     }
 
@@ -165,6 +194,19 @@ impl Others {
         self.spent_ns += self.cost_ns;
         found
     }
+}
+
+/// The waits of an interval: whom the programs waited for, the longest first.
+fn counted(waits: CountedWaits) -> Value {
+    let CountedWaits { by_process, own_ns, idle_ns, unknown_ns } = waits;
+    let rest_ns: u64 = by_process.iter().skip(NAMED).map(|(_, _, ns)| ns).sum();
+    let row = |(pid, task, ns): (u32, String, u64)| {
+        // One that has ended has the name of its task.
+        let name = Some(name(pid)).filter(|name| !name.is_empty()).unwrap_or(task);
+        json!([pid, name, group(pid), ns, 1])
+    };
+    let taken: Vec<Value> = by_process.into_iter().take(NAMED).map(row).collect();
+    json!({"taken": taken, "rest_ns": rest_ns, "own_ns": own_ns, "idle_ns": idle_ns, "unknown_ns": unknown_ns})
 }
 
 fn reading(interval_ns: u64, interval: Interval, own: Option<(u64, u64)>) -> Value {

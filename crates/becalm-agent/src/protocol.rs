@@ -150,6 +150,9 @@ pub enum Action {
         /// The recording while programs run.
         #[serde(default)]
         recording: Option<Recording>,
+        /// Count whom programs wait for by this means, next to load data.
+        #[serde(default)]
+        waits_by: Option<WaitMeans>,
     },
     /// Generate known load next to programs, until `unload`.
     Load {
@@ -190,6 +193,14 @@ pub enum Means {
     #[default]
     Perf,
     /// Programs in the kernel: bpf(2), if the agent was built with them.
+    Bpf,
+}
+
+/// The kernel interface that counts whom programs wait for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WaitMeans {
+    /// A program in the kernel.
     Bpf,
 }
 

@@ -330,7 +330,8 @@ fn unreadable(pid: i32, error: &io::Error) -> Failure {
     }
 }
 
-fn failure(error: RecordError) -> Failure {
+/// Return the failure of a request for an error.
+pub fn failure(error: RecordError) -> Failure {
     let kind = match error {
         RecordError::Refused(_) => "permission",
         RecordError::Unsupported(_) => "unsupported",

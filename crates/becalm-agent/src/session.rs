@@ -244,9 +244,9 @@ impl Session {
             Action::Healthy {} => self.machine.healthy(),
             Action::KeepBoot { parameters } => self.machine.keep_boot(&parameters),
             Action::Unboot { force } => self.machine.unboot(force),
-            Action::Measure { first, steps, starts, stop_on_failure, load, recording } => {
+            Action::Measure { first, steps, starts, stop_on_failure, load, recording, waits_by } => {
                 let steps = (first, &steps[..], &starts[..]);
-                return self.measure(request.id, steps, stop_on_failure, (load, recording));
+                return self.measure(request.id, steps, stop_on_failure, (load, recording, waits_by));
             }
             Action::Load { demand } => return self.load(&demand),
             Action::Unload {} => return self.unload(),

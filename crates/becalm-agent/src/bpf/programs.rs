@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
-use std::os::unix::fs::MetadataExt;
 
 use aya::maps::{Array, Map, MapData, PerCpuArray, RingBuf};
-use aya::programs::{BtfTracePoint, PerfEvent};
+use aya::programs::PerfEvent;
 use aya::{Btf, Ebpf, EbpfLoader};
 use becalm_core::exec::clock_ns;
 use becalm_core::source::switches::bpf::{Reader, SWITCHES};
@@ -17,8 +16,10 @@ use becalm_core::source::switches::group::{Counters, Refused};
 use becalm_core::source::switches::parse::Said;
 use becalm_core::source::switches::recorder::RecordError;
 
+use super::loading::{attach, kernel_types, missing, why};
+
 /// The object file compiled by `make bpf`.
-const OBJECT: &[u8] = aya::include_bytes_aligned!(env!("BECALM_BPF_OBJECT"));
+const OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("BECALM_BPF_OBJECTS"), "/switches.bpf.o"));
 
 /// The size of the ring buffer per possible CPU: 2,000 switches per second on each fill it in three seconds.
 const RING_BYTES_PER_CPU: usize = 512 << 10;
@@ -32,9 +33,6 @@ const TRACEPOINTS: [(&str, &str); 4] = [
     ("executed", "sched_process_exec"),
     ("exited", "sched_process_exit"),
 ];
-
-/// The inode of the initial PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO).
-const FIRST_PIDS: u64 = 0xEFFF_FFFC;
 
 /// The command BPF_MAP_UPDATE_ELEM of bpf(2).
 const UPDATE: libc::c_int = 2;
@@ -55,19 +53,7 @@ pub struct Programs {
 impl Programs {
     /// Load and attach the programs. Nothing is recorded until `begin` is called for a CPU.
     pub fn load() -> Result<Self, RecordError> {
-        // Programs see process ids of the initial PID namespace.
-        if std::fs::metadata("/proc/self/ns/pid").is_ok_and(|pids| pids.ino() != FIRST_PIDS) {
-            return Err(RecordError::Unsupported(
-                "BPF tells numbers of processes that are not those of this container (its own PID namespace)."
-                    .to_owned(),
-            ));
-        }
-        let btf = Btf::from_sys_fs().map_err(|error| {
-            RecordError::Unsupported(format!(
-                "This kernel does not describe its own types, which BPF needs: /sys/kernel/btf/vmlinux cannot be read \
-                 ({error}; CONFIG_DEBUG_INFO_BTF)."
-            ))
-        })?;
+        let btf = kernel_types()?;
         Self::loaded(&btf).map_err(|error| why(error.as_ref()))
     }
 
@@ -87,12 +73,7 @@ impl Programs {
         let ticked: &mut PerfEvent =
             loaded.program_mut("ticked").ok_or_else(|| missing("ticked"))?.try_into()?;
         ticked.load()?;
-        for (name, tracepoint) in TRACEPOINTS {
-            let program: &mut BtfTracePoint =
-                loaded.program_mut(name).ok_or_else(|| missing(name))?.try_into()?;
-            program.load(tracepoint, btf)?;
-            program.attach()?;
-        }
+        attach(&mut loaded, btf, &TRACEPOINTS)?;
         Ok(Self { loaded, ring, recorded, lost, open: BTreeMap::new(), reader: Reader::default() })
     }
 
@@ -155,10 +136,6 @@ impl Feed for Programs {
     }
 }
 
-fn missing(name: &str) -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, format!("{name} is not in the compiled programs"))
-}
-
 /// Store a file in an array of files, or remove it. aya supports only arrays that programs write to.
 fn element(command: libc::c_int, map: RawFd, key: u32, file: Option<RawFd>) -> io::Result<()> {
     /// The part of union bpf_attr for these commands.
@@ -177,51 +154,5 @@ fn element(command: libc::c_int, map: RawFd, key: u32, file: Option<RawFd>) -> i
     match unsafe { libc::syscall(libc::SYS_bpf, command, &attributes, size_of::<Element>()) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
-    }
-}
-
-/// Return why the kernel rejected the programs.
-fn why(error: &(dyn Error + 'static)) -> RecordError {
-    let (mut cause, mut code) = (Some(error), None);
-    while let Some(error) = cause {
-        code = code.or(error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error));
-        cause = error.source();
-    }
-    // SAFETY: it cannot fail.
-    let root = unsafe { libc::geteuid() } == 0;
-    match code {
-        Some(libc::EPERM) if !root => RecordError::Refused(
-            "The kernel lets nobody but root have programs in it (CAP_BPF and CAP_PERFMON). Run becalm as root.".to_owned(),
-),
-        Some(libc::EPERM) => RecordError::Unsupported(
-            "The kernel takes no BPF programs, not even of root: it is locked down, or this is a container without \
-             CAP_BPF and CAP_PERFMON.".to_owned(),
-),
-        Some(libc::ENOSYS) => RecordError::Unsupported(
-            "This kernel was built without BPF (CONFIG_BPF_SYSCALL).".to_owned(),
-),
-        _ => {
-            let text = error.to_string();
-            let last: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).rev().take(3).collect();
-            let said: String = last.into_iter().rev().collect::<Vec<_>>().join("; ").chars().take(300).collect();
-            RecordError::Unsupported(format!(
-                "The kernel does not take becalm's BPF programs, which need Linux 5.18 or later: {said}."
-            ))
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_failure_to_load_has_a_reason() {
-        let said = |code| why(&io::Error::from_raw_os_error(code)).to_string();
-        // SAFETY: it cannot fail.
-        let root = unsafe { libc::geteuid() } == 0;
-        assert!(said(libc::EPERM).contains(if root { "locked down" } else { "as root" }));
-        assert!(said(libc::ENOSYS).contains("CONFIG_BPF_SYSCALL"));
-        assert!(said(libc::EACCES).contains("Linux 5.18"));
     }
 }

@@ -12,7 +12,7 @@ use super::{opened, starts, Answer, Session};
 use crate::conversation::Attention;
 use crate::measure::system;
 use crate::overhead::overhead;
-use crate::protocol::{self, Failure, Wanted};
+use crate::protocol::{self, Failure, WaitMeans, Wanted};
 use crate::recording::Recording;
 
 impl Session {
@@ -21,7 +21,7 @@ impl Session {
         id: u64,
         (first, steps, starts): (u64, &[Step], &[Start]),
         stop_on_failure: bool,
-        (load, recording): (Wanted, Option<protocol::Recording>),
+        (load, recording, waits_by): (Wanted, Option<protocol::Recording>, Option<WaitMeans>),
     ) -> io::Result<Answer> {
         if let Err(failure) = opened(self.base.as_ref()) {
             return Ok(Err(failure));
@@ -35,6 +35,11 @@ impl Session {
         if recording.is_some() && starts.iter().any(|start| start.1) {
             let message = "Context switches are not recorded of programs that run at the same time.";
             return Ok(Err(Failure::new("unsupported", message)));
+        }
+        if waits_by.is_some() && load != Wanted::None {
+            if let Err(failure) = self.observer.count_waits() {
+                return Ok(Err(failure));
+            }
         }
         if let Some(wish) = recording {
             let root = self.machine.tree.path("/");

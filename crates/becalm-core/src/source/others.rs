@@ -23,7 +23,7 @@ use super::taskstats::Task;
 use super::traffic::Traffic;
 
 /// The largest number of entries that a reading reports; the others are one sum.
-const NAMED: usize = 24;
+pub const NAMED: usize = 24;
 
 /// The inverse of the share of an interval below which a process is part of the rest.
 const SHARE: u64 = 1000;
@@ -316,7 +316,8 @@ fn disjoint(one: &[usize], other: &[usize]) -> bool {
     !one.iter().any(|cpu| other.contains(cpu))
 }
 
-fn name(pid: u32) -> String {
+/// Return the name of a process; empty where it has ended.
+pub fn name(pid: u32) -> String {
     let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     name.trim_end_matches('\n').to_owned()
 }
@@ -339,7 +340,7 @@ fn waited(pid: u32) -> (u64, u64) {
 }
 
 /// Return the deepest control group of a process: in version 2, or in the named hierarchy of an init system.
-fn group(pid: u32) -> String {
+pub fn group(pid: u32) -> String {
     let text = fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
     let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
     let deepest = paths.max_by_key(|path| path.matches('/').count() + usize::from(path.len() > 1));

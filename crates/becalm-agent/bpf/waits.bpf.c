@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// Who ran on a CPU while a task of the measured programs waited in its queue, counted in the kernel.
+//
+// `make bpf` compiles it into the agent (crates/becalm-agent/src/bpf/waits.rs). Each CPU has a log of the last tasks that
+// ran there. When a task of the programs gets the CPU, or is moved to another one while it waits, the log tells who ran
+// since it became runnable; their times are added up by process. Nothing is sent to user space until the agent asks.
+// Needs Linux 5.18, as switches.bpf.c does: `sched_switch` with the state of the task that leaves, and the CPU of a task
+// in its thread_info.
+
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+// The largest number of CPUs of a kernel; the agent lowers it to the number of possible CPUs.
+#define MOST_CPUS 8192
+
+// The tasks that a log remembers, a power of two. A wait that began before the oldest is unknown from there on.
+#define REMEMBERED 64
+
+#define NAME_BYTES 16
+
+// The places in `totals`.
+enum { OWN = 0, IDLE = 1, UNKNOWN = 2, TOTALS = 3 };
+
+struct thread_info {
+	__u32 cpu;
+} __attribute__((preserve_access_index));
+
+struct task_struct {
+	struct thread_info thread_info;
+	int pid;
+	int tgid;
+	char comm[NAME_BYTES];
+} __attribute__((preserve_access_index));
+
+// A task that ran until `end_ns`, from the end of the one before it.
+struct span {
+	__u64 end_ns;
+	__u32 process;
+	__u32 unused;
+	char name[NAME_BYTES];
+};
+
+struct log {
+	struct span ended[REMEMBERED];
+	// The task that runs, and since when.
+	__u64 begun_ns;
+	__u32 process;
+	// The number of tasks that have ended their time here.
+	__u32 count;
+	char name[NAME_BYTES];
+};
+
+// The time of a process, which crates/becalm-agent/src/bpf/waits.rs reads.
+struct charged {
+	__u64 ns;
+	char name[NAME_BYTES];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MOST_CPUS);
+	__type(key, __u32);
+	__type(value, struct log);
+} logs SEC(".maps");
+
+// The processes that start programs; what they fork is a program.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16);
+	__type(key, __u32);
+	__type(value, __u32);
+} starters SEC(".maps");
+
+// The programs' processes.
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u32);
+} programs SEC(".maps");
+
+// When each waiting task of the programs became runnable.
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u32);
+	__type(value, __u64);
+} waiting SEC(".maps");
+
+// The others that ran meanwhile.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, struct charged);
+} others SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TOTALS);
+	__type(key, __u32);
+	__type(value, __u64);
+} totals SEC(".maps");
+
+static __always_inline int is_program(__u32 process)
+{
+	return bpf_map_lookup_elem(&programs, &process) != 0;
+}
+
+static __always_inline void add(__u32 place, __u64 ns)
+{
+	__u64 *total = bpf_map_lookup_elem(&totals, &place);
+
+	if (total)
+		__sync_fetch_and_add(total, ns);
+}
+
+// Add time to who ran. The idle task is process 0.
+static __always_inline void charge(__u32 process, const char *name, __u64 ns)
+{
+	struct charged *charged;
+	struct charged new = {};
+
+	if (!process) {
+		add(IDLE, ns);
+		return;
+	}
+	if (is_program(process)) {
+		add(OWN, ns);
+		return;
+	}
+	charged = bpf_map_lookup_elem(&others, &process);
+	if (charged) {
+		__sync_fetch_and_add(&charged->ns, ns);
+		return;
+	}
+	new.ns = ns;
+	__builtin_memcpy(new.name, name, NAME_BYTES);
+	if (bpf_map_update_elem(&others, &process, &new, BPF_NOEXIST))
+		add(UNKNOWN, ns);
+}
+
+// Add up who ran on the CPU of a log from `since` to `now`.
+static __always_inline void attribute(struct log *log, __u64 since, __u64 now)
+{
+	__u64 end = now;
+	int i;
+
+	if (since >= now)
+		return;
+	// The agent began to look after the task began to wait.
+	if (!log->begun_ns) {
+		add(UNKNOWN, now - since);
+		return;
+	}
+	if (log->begun_ns < end) {
+		__u64 begin = log->begun_ns > since ? log->begun_ns : since;
+
+		charge(log->process, log->name, end - begin);
+		end = begin;
+	}
+	for (i = 1; i < REMEMBERED; i++) {
+		__u32 at = (log->count - i) & (REMEMBERED - 1);
+		struct span *span = &log->ended[at];
+		__u64 begin = log->ended[(at - 1) & (REMEMBERED - 1)].end_ns;
+
+		if (end <= since || !span->end_ns || !begin)
+			break;
+		if (begin < since)
+			begin = since;
+		if (begin < end) {
+			charge(span->process, span->name, end - begin);
+			end = begin;
+		}
+	}
+	if (end > since)
+		add(UNKNOWN, end - since);
+}
+
+// A task of the programs became runnable. `flags`: of the update, for a number that is known already.
+static __always_inline int woken(struct task_struct *task, __u64 flags)
+{
+	__u32 thread = task->pid;
+	__u64 now;
+
+	if (!is_program(task->tgid))
+		return 0;
+	now = bpf_ktime_get_ns();
+	bpf_map_update_elem(&waiting, &thread, &now, flags);
+	return 0;
+}
+
+// One that is woken again while it waits has waited since the first time.
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(wakes, struct task_struct *task)
+{
+	return woken(task, BPF_NOEXIST);
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(begins, struct task_struct *task)
+{
+	// The number may have been that of a task that ended.
+	return woken(task, BPF_ANY);
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switches, _Bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
+{
+	__u64 now = bpf_ktime_get_ns();
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 leaves = prev->pid, comes = next->pid;
+	struct log *log = bpf_map_lookup_elem(&logs, &cpu);
+	__u64 *since;
+	struct span *span;
+
+	if (!log)
+		return 0;
+	span = &log->ended[log->count & (REMEMBERED - 1)];
+	span->end_ns = now;
+	span->process = prev->tgid;
+	__builtin_memcpy(span->name, prev->comm, NAME_BYTES);
+	log->count++;
+	log->begun_ns = now;
+	log->process = next->tgid;
+	__builtin_memcpy(log->name, next->comm, NAME_BYTES);
+
+	since = bpf_map_lookup_elem(&waiting, &comes);
+	if (since) {
+		attribute(log, *since, now);
+		bpf_map_delete_elem(&waiting, &comes);
+	}
+	if (leaves && is_program(prev->tgid)) {
+		if (preempt || !prev_state)
+			bpf_map_update_elem(&waiting, &leaves, &now, BPF_ANY);
+		else
+			// It was woken before it had left.
+			bpf_map_delete_elem(&waiting, &leaves);
+	}
+	return 0;
+}
+
+// A task that waits goes to another CPU: until now it has waited for those of this one.
+SEC("tp_btf/sched_migrate_task")
+int BPF_PROG(migrates, struct task_struct *task, int target)
+{
+	__u32 thread = task->pid;
+	__u32 cpu = task->thread_info.cpu;
+	__u64 now;
+	__u64 *since = bpf_map_lookup_elem(&waiting, &thread);
+	struct log *log = bpf_map_lookup_elem(&logs, &cpu);
+
+	if (!since || !log)
+		return 0;
+	now = bpf_ktime_get_ns();
+	attribute(log, *since, now);
+	bpf_map_update_elem(&waiting, &thread, &now, BPF_ANY);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(forks, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 above = parent->tgid, process = child->tgid, one = 1;
+
+	if (process != above && (is_program(above) || bpf_map_lookup_elem(&starters, &above)))
+		bpf_map_update_elem(&programs, &process, &one, BPF_ANY);
+	return 0;
+}
+
+char permitted[] SEC("license") = "Dual BSD/GPL";

@@ -1,0 +1,91 @@
+//! Loading programs into the kernel, and the reasons why it takes none.
+
+use std::error::Error;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+
+use aya::programs::BtfTracePoint;
+use aya::{Btf, Ebpf};
+use becalm_core::source::switches::recorder::RecordError;
+
+/// The inode of the initial PID namespace (include/linux/proc_ns.h, PROC_PID_INIT_INO).
+const FIRST_PIDS: u64 = 0xEFFF_FFFC;
+
+/// Return the kernel's own types, by which programs find members of its structures.
+pub fn kernel_types() -> Result<Btf, RecordError> {
+    // Programs see process ids of the initial PID namespace.
+    if std::fs::metadata("/proc/self/ns/pid").is_ok_and(|pids| pids.ino() != FIRST_PIDS) {
+        return Err(RecordError::Unsupported(
+            "BPF tells numbers of processes that are not those of this container (its own PID namespace)."
+                .to_owned(),
+        ));
+    }
+    Btf::from_sys_fs().map_err(|error| {
+        RecordError::Unsupported(format!(
+            "This kernel does not describe its own types, which BPF needs: /sys/kernel/btf/vmlinux cannot be read \
+             ({error}; CONFIG_DEBUG_INFO_BTF)."
+        ))
+    })
+}
+
+/// Load programs and attach them to these tracepoints.
+pub fn attach(loaded: &mut Ebpf, btf: &Btf, tracepoints: &[(&str, &str)]) -> Result<(), Box<dyn Error>> {
+    for (name, tracepoint) in tracepoints {
+        let program: &mut BtfTracePoint =
+            loaded.program_mut(name).ok_or_else(|| missing(name))?.try_into()?;
+        program.load(tracepoint, btf)?;
+        program.attach()?;
+    }
+    Ok(())
+}
+
+/// Return the error for a program or map that is not in the compiled object.
+pub fn missing(name: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::NotFound, format!("{name} is not in the compiled programs"))
+}
+
+/// Return why the kernel rejected the programs.
+pub fn why(error: &(dyn Error + 'static)) -> RecordError {
+    let (mut cause, mut code) = (Some(error), None);
+    while let Some(error) = cause {
+        code = code.or(error.downcast_ref::<io::Error>().and_then(io::Error::raw_os_error));
+        cause = error.source();
+    }
+    // SAFETY: it cannot fail.
+    let root = unsafe { libc::geteuid() } == 0;
+    match code {
+        Some(libc::EPERM) if !root => RecordError::Refused(
+            "The kernel lets nobody but root have programs in it (CAP_BPF and CAP_PERFMON). Run becalm as root.".to_owned(),
+),
+        Some(libc::EPERM) => RecordError::Unsupported(
+            "The kernel takes no BPF programs, not even of root: it is locked down, or this is a container without \
+             CAP_BPF and CAP_PERFMON.".to_owned(),
+),
+        Some(libc::ENOSYS) => RecordError::Unsupported(
+            "This kernel was built without BPF (CONFIG_BPF_SYSCALL).".to_owned(),
+),
+        _ => {
+            let text = error.to_string();
+            let last: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).rev().take(3).collect();
+            let said: String = last.into_iter().rev().collect::<Vec<_>>().join("; ").chars().take(300).collect();
+            RecordError::Unsupported(format!(
+                "The kernel does not take becalm's BPF programs, which need Linux 5.18 or later: {said}."
+            ))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_to_load_has_a_reason() {
+        let said = |code| why(&io::Error::from_raw_os_error(code)).to_string();
+        // SAFETY: it cannot fail.
+        let root = unsafe { libc::geteuid() } == 0;
+        assert!(said(libc::EPERM).contains(if root { "locked down" } else { "as root" }));
+        assert!(said(libc::ENOSYS).contains("CONFIG_BPF_SYSCALL"));
+        assert!(said(libc::EACCES).contains("Linux 5.18"));
+    }
+}

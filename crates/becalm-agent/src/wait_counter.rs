@@ -1,0 +1,23 @@
+//! The waits of programs for a CPU, counted in the kernel, and the interface of what counts them.
+
+/// The waits of the programs' tasks for a CPU, by who ran on it meanwhile.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct CountedWaits {
+    /// Process, name of its last task, and time in ns, the longest first.
+    pub by_process: Vec<(u32, String, u64)>,
+    /// Time in which another task of the programs ran, ns.
+    pub own_ns: u64,
+    /// Time in which the CPU was idle, about to take the task, ns.
+    pub idle_ns: u64,
+    /// Time in which nobody knows who ran, ns.
+    pub unknown_ns: u64,
+}
+
+/// A counter of waits.
+pub trait WaitCounter {
+    /// Take what these processes start for programs.
+    fn begin(&mut self, starters: [u32; 3]);
+
+    /// Return the waits that have ended since the last call.
+    fn take(&mut self) -> CountedWaits;
+}
