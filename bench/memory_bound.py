@@ -61,8 +61,8 @@ def pairs(rounds: int) -> dict[str, tuple[Kernel, Kernel]]:
     def second(name: str, first: str) -> Kernel:
         """Return the kernel that takes a tenth more time than the first one with its work."""
         small, large = (medians[name, round(factor * works[name])] for factor in (1, LARGER))
-        each = (large - small) / ((LARGER - 1) * works[name])
-        return name, round(works[name] + (MORE * medians[first, works[first]] - small) / each)
+        time_of_work = (large - small) / ((LARGER - 1) * works[name])
+        return name, round(works[name] + (MORE * medians[first, works[first]] - small) / time_of_work)
 
     triad, chase = ("triad", TRIAD_WORK), ("chase", CHASE_WORK)
     return {
@@ -81,7 +81,8 @@ def trial(name: str, kernels: tuple[Kernel, Kernel], schedule: str, budget_s: fl
     verdict = json.loads(done.stdout)
     (difference,) = verdict["differences"]
     return {
-        "pair": name, "works": [work for _, work in kernels], "schedule": schedule, "estimate": difference["estimate"], "answer": difference["answer"],
+        "pair": name, "works": [work for _, work in kernels], "schedule": schedule,
+        "estimate": difference["estimate"], "answer": difference["answer"],
         "pairs": difference["pairs"], "chosen": chosen_schedule(verdict["findings"]),
     }  # fmt: skip
 

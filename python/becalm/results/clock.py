@@ -229,4 +229,4 @@ class ClockComparison(Result, frozen=True):
         """Return the documented, versioned form (docs/reference/json.md), with the ratio of each pair."""
         value = super().to_json()
         pairs = zip(value["pairs"], self.pairs, strict=True)
-        return {**value, "pairs": [{**pair, "ratio": found.ratio} for pair, found in pairs]}
+        return {**value, "pairs": [{**pair, "ratio": own.ratio} for pair, own in pairs]}
