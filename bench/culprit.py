@@ -35,9 +35,10 @@ import numpy as np
 import campaign
 from becalm.hosts.simulated.scheduler.engine import Engine
 from becalm.hosts.simulated.scheduler.knobs import usual
-from becalm.load.culprits import Waiting, waiting
+from becalm.load.culprits import waiting
 from becalm.load.others import Others, OthersReading, Taker
 from becalm.load.record import Load
+from becalm.load.waits import Waiting
 from becalm.nouns.run import Run
 from becalm.stats.arrays import Floats
 from becalm.stats.culprits import LEAST

@@ -125,6 +125,7 @@ class AgentHost:
         """
         self.name = name
         self._link = link
+        self._waits_by = access.waits_by
         self._next_id = 0
         self._facts: dict[str, Any] | None = None
         self.answered = True
@@ -329,6 +330,8 @@ class AgentHost:
         members["stop_on_failure"] = request.stop_on_failure
         if request.recording is not None:
             members["recording"] = request.recording.to_json()
+        if self._waits_by is not None:
+            members["waits_by"] = self._waits_by
         for event in self._events({"do": "measure", **members, "load": str(request.detail)}, Patience.PROGRAMS):
             match event["event"]:
                 case "runs":

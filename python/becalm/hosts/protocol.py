@@ -58,6 +58,7 @@ class Access(msgspec.Struct, frozen=True):
     - `say`: a function for sentences to the user while something takes long, such as a restart
     - `left`: places where earlier becalms have left runs
     - `observed`: whether runs will be observed, which can be prepared at the start
+    - `waits_by`: the interface of the kernel that counts whom programs wait for; None: that is estimated
     """
 
     user: str | None = None
@@ -72,6 +73,7 @@ class Access(msgspec.Struct, frozen=True):
     say: Callable[[str], None] = _ignore
     left: Sequence[Left] = ()
     observed: bool = False
+    waits_by: str | None = None
 
 
 Parameters = tuple[str, ...]

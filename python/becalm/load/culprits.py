@@ -5,111 +5,36 @@ The kernel counts the run-queue wait, and a quota's part of it (cgroups: throttl
 for itself; the time that several tasks may have waited for each other has an upper bound. The rest was caused by
 others, and `becalm.stats.culprits` decides which of them are named. Pure functions: records in, a Waiting out.
 
-Public: Culprit, Suspects, Waiting, waiting; Block, culprits_of for `becalm.load.disk_culprits`.
+Public: waiting; Block, culprits_of for `becalm.load.disk_culprits`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Container, Sequence
-from enum import StrEnum
 from typing import NamedTuple
 
-import msgspec
 import numpy as np
 from msgspec.structs import replace
 
+from becalm.load.counted_waits import by_count
 from becalm.load.cpu_competition import MATERIAL
-from becalm.load.others import Others, OthersReading, QuotaCounts, Taker
+from becalm.load.others import CountedWaits, Others, OthersReading, QuotaCounts, Taker
 from becalm.load.record import Load
 from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
+from becalm.load.waits import LEVELS, Culprit, Level, Suspects, Waiting
 from becalm.nouns.run import Run
 from becalm.stats.arrays import Floats
-from becalm.stats.culprits import FALSE_NAMING, Basis, Blocks, NamedCandidate, joint_suspects, name_culprits
+from becalm.stats.culprits import FALSE_NAMING, Blocks, NamedCandidate, joint_suspects, name_culprits
 
 TOGETHER = 0.02
 """The share of their CPU time that several tasks, no more than there are CPUs, may wait for each other: tasks on
 different CPUs do not wait, but it takes a while until they are spread."""
 
 
-class Level(StrEnum):
-    """The kind of a culprit: one process, all processes of one name, or a control group."""
-
-    PROCESS = "process"
-    NAME = "name"
-    GROUP = "group"
-
-
 _RATE = FALSE_NAMING / len(Level)
 """The rate of false naming at each level: every level is a further chance to name somebody wrongly."""
-
-
-class Culprit(msgspec.Struct, frozen=True):
-    """A process, or several, that caused a share of the waits for others, with a lower and an upper bound.
-
-    - `level`: the kind of culprit
-    - `pid`: None for several processes or an ended one
-    - `group`: the control group
-    - `count`: the number of processes
-    - `used_ns`: the CPU time that they used
-    - `basis`: the argument by which they were found
-    """
-
-    level: Level
-    name: str
-    pid: int | None
-    group: str
-    count: int
-    used_ns: float
-    share: float
-    low: float
-    high: float
-    basis: Basis
-
-
-class Suspects(msgspec.Struct, frozen=True):
-    """Names that together caused a share of the waits for others, at least `low`; the share of each is unknown."""
-
-    names: tuple[str, ...]
-    low: float
-
-
-class Waiting(msgspec.Struct, frozen=True):
-    """The waits of some runs, in ns over all of them.
-
-    - `wall_ns`: the time of the runs, times the tasks at work at the same time
-    - `lost_ns`: all waits and stolen time: the sum of `others_ns`, `own_ns`, `quota_ns`, `hypervisor_ns` and
-      `unknown_ns`
-    - `unknown_ns`: waits either for others or for the program itself
-    - `quota_cpus`: the tightest quota, in CPUs, if there is one; `cpus`: the CPUs that the programs could use
-    - `quotas`: the counts of each quota, from the innermost control group to the root
-    - `several`: whether more than one thread or process took part
-    - `scope`: the part of the programs whose waits are known (`Load.scope`)
-    - `blocks`: the number of readings of the others' CPU time
-    """
-
-    runs: int
-    wall_ns: float
-    lost_ns: float
-    others_ns: float
-    own_ns: float
-    quota_ns: float
-    hypervisor_ns: float
-    unknown_ns: float
-    culprits: tuple[Culprit, ...] = ()
-    suspects: Suspects | None = None
-    cpus: float | None = None
-    quota_cpus: float | None = None
-    quotas: tuple[QuotaCounts, ...] = ()
-    several: bool = False
-    scope: str = "leader"
-    blocks: int = 0
-
-    @property
-    def material(self) -> bool:
-        """Whether the waits are worth reporting."""
-        return self.lost_ns >= MATERIAL * self.wall_ns > 0
 
 
 class Block(NamedTuple):
@@ -127,7 +52,8 @@ def waiting(
     """Return the waits of runs by cause; None where no load has them.
 
     `runs`: all runs of a study, or the selected ones; loads and others of further runs are left out. All arguments are
-    in the order of the runs.
+    in the order of the runs. Nothing is
+    estimated where the kernel counted who ran during the waits (`becalm.load.counted_waits`).
     """
     by_seq = {run.seq: run for run in runs}
     inside: list[tuple[Load, list[Run]]] = []
@@ -161,6 +87,8 @@ def waiting(
         several=any(part.several for part in parts),
         scope=min((load.scope for load, _ in inside), key=("leader", "group", "tree").index),
     )
+    if counted := _counted([load for load, _ in inside], others):
+        return by_count(waits, counted)
     known = [block for block in blocks if block.reading is not None]
     if waits.others_ns < MATERIAL * wall_ns or not known:
         return waits
@@ -168,6 +96,14 @@ def waiting(
     covered = sum(block.wait_ns for block in known) / wait_ns if wait_ns else 0.0
     culprits, suspects = culprits_of(known, hidden, MATERIAL * wall_ns * min(covered, 1.0))
     return replace(waits, culprits=culprits, suspects=suspects, blocks=len(known))
+
+
+def _counted(loads: Sequence[Load], others: Sequence[Others]) -> list[CountedWaits]:
+    """Return what was counted around these loads; nothing where a record around one of them lacks it."""
+    seqs = {seq for load in loads for seq in range(load.first, load.last + 1)}
+    records = [record for record in others if not seqs.isdisjoint(range(record.first, record.last + 1))]
+    counted = [record.waits for record in records if record.waits is not None]
+    return counted if len(counted) == len(records) else []
 
 
 def _quotas(others: Sequence[Others], runs: Container[int]) -> tuple[QuotaCounts, ...]:
@@ -280,18 +216,13 @@ def _timed(readings: Sequence[OthersReading], parts: Sequence[_Part]) -> Sequenc
 
 def culprits_of(blocks: Sequence[Block], hidden: float, least_ns: float) -> tuple[tuple[Culprit, ...], Suspects | None]:
     """Return the named culprits (processes, else names, else control groups), and those that only count jointly."""
-    keys: tuple[tuple[Level, Callable[[Taker], object]], ...] = (
-        (Level.PROCESS, lambda taker: (taker.pid, taker.name)),
-        (Level.NAME, lambda taker: taker.name),
-        (Level.GROUP, lambda taker: taker.group or (taker.pid, taker.name)),
-    )
-    for level, key in keys:
+    for level, key in LEVELS:
         who, data = _table(blocks, hidden, key)
         names = name_culprits(data, least_ns=least_ns, false_naming=_RATE)
         if names:
             culprits = tuple(_culprit(level, who[name.index], data, name) for name in names)
             return culprits, _suspects(who, data, [name.index for name in names])
-    who, data = _table(blocks, hidden, keys[1][1])
+    who, data = _table(blocks, hidden, LEVELS[1][1])
     return (), _suspects(who, data, ())
 
 

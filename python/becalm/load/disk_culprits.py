@@ -24,10 +24,11 @@ import msgspec
 from msgspec.structs import replace
 
 from becalm.load.cpu_competition import MATERIAL
-from becalm.load.culprits import Block, Culprit, Suspects, culprits_of
+from becalm.load.culprits import Block, culprits_of
 from becalm.load.others import Others, OthersReading, Taker
 from becalm.load.record import Load
 from becalm.load.time_accounting import of as times_of
+from becalm.load.waits import Culprit, Suspects
 from becalm.nouns.run import Run
 from becalm.stats.culprits import Basis
 

@@ -3,7 +3,7 @@
 It has the form of the agent's `others` event (docs/reference/protocol.md). An interval ends between runs; a long run
 has further readings within. Unknown is None, never zero.
 
-Public: Taker, Mover, OthersReading, QuotaCounts, Others.
+Public: Taker, Mover, OthersReading, QuotaCounts, CountedWaits, Others.
 """
 
 from __future__ import annotations
@@ -94,11 +94,37 @@ class QuotaCounts(msgspec.Struct, frozen=True):
     throttled_ns: int
 
 
+class CountedWaits(msgspec.Struct, frozen=True):
+    """The times for which tasks of the programs waited for a CPU, by who ran on it, counted in the kernel, ns.
+
+    `taken`: the processes that ran, the longest first, with the time as `cpu_ns`; `rest_ns`: those that are not listed;
+    `own_ns`: other tasks of the programs; `idle_ns`: nobody, while the CPU was about to take the task; `unknown_ns`:
+    more processes than the kernel kept.
+    """
+
+    taken: tuple[Taker, ...]
+    rest_ns: int
+    own_ns: int
+    idle_ns: int
+    unknown_ns: int
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> CountedWaits:
+        """Return it from its JSON form. Raises KeyError, TypeError or ValueError."""
+        taken = tuple(_taker(*row) for row in value["taken"])
+        return cls(taken, *(int(value[name]) for name in ("rest_ns", "own_ns", "idle_ns", "unknown_ns")))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that `from_json` reads."""
+        return {**structs.asdict(self), "taken": [list(structs.astuple(taker)) for taker in self.taken]}
+
+
 class Others(msgspec.Struct, frozen=True):
     """The CPU time that others used around the runs `first` to `last`, by reading; None is unknown.
 
     `quotas`: of the control groups around the programs, from the innermost to the root. `own_traffic`: bytes that the
-    programs read and wrote, including children that they waited for. `disks`: the disks that moved anything.
+    programs read and wrote, including children that they waited for. `disks`: the disks that moved anything. `waits`:
+    whom the programs waited for, where that was counted.
     """
 
     first: int
@@ -107,6 +133,7 @@ class Others(msgspec.Struct, frozen=True):
     quotas: tuple[QuotaCounts, ...] = ()
     own_traffic: tuple[int, int] | None = None
     disks: int | None = None
+    waits: CountedWaits | None = None
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Others:
@@ -116,7 +143,8 @@ class Others(msgspec.Struct, frozen=True):
         own, disks = value.get("own_traffic"), value.get("disks")
         own_traffic = None if own is None else (int(own[0]), int(own[1]))
         disks = None if disks is None else int(disks)
-        return cls(int(value["first"]), int(value["last"]), readings, quotas, own_traffic, disks)
+        waits = None if value.get("waits") is None else CountedWaits.from_json(value["waits"])
+        return cls(int(value["first"]), int(value["last"]), readings, quotas, own_traffic, disks, waits)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `from_json` reads."""
@@ -124,7 +152,8 @@ class Others(msgspec.Struct, frozen=True):
         quotas = {"quotas": [list(structs.astuple(quota)) for quota in self.quotas]} if self.quotas else {}
         own = {} if self.own_traffic is None else {"own_traffic": list(self.own_traffic)}
         disks = {} if self.disks is None else {"disks": self.disks}
-        return {"first": self.first, "last": self.last, "readings": readings, **quotas, **own, **disks}
+        waits = {} if self.waits is None else {"waits": self.waits.to_json()}
+        return {"first": self.first, "last": self.last, "readings": readings, **quotas, **own, **disks, **waits}
 
 
 def _mover(pid: Any, name: object, group: object, *counts: Any) -> Mover:

@@ -16,7 +16,7 @@ import msgspec
 
 from becalm.load.background_load import own_cpu_ns
 from becalm.load.cpu_competition import confined
-from becalm.load.culprits import Waiting, waiting
+from becalm.load.culprits import waiting
 from becalm.load.delay import Competition, Delay, delay
 from becalm.load.disk_culprits import DiskWaiting, disk_waiting
 from becalm.load.live import Consumer
@@ -25,6 +25,7 @@ from becalm.load.others import Others
 from becalm.load.record import LOAD_COLUMNS, Load, Series
 from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
+from becalm.load.waits import Waiting
 from becalm.load.waterfall import Bar, Waterfall, waterfall
 from becalm.nouns.codec import Json
 from becalm.nouns.result import Result

@@ -301,8 +301,11 @@ def open_session(measuring: SessionOptions, title: str) -> Iterator[StudySession
                 say=measuring.listener.warned,
                 left=[left(study) for study in elsewhere(store)],
                 observed=measuring.load,
+                waits_by=measuring.by,
             )
             with hosts.open(measuring.host, access) as host:
+                if measuring.by is not None:
+                    hosts.need(host.name, host.abilities(), hosts.Ability.COUNT_WAITS)
                 opened = StudySession(store, host, measuring, spool)
                 yield opened
                 if opened.unsettled is not None:

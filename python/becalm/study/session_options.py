@@ -75,6 +75,14 @@ class SessionOptions:
         off="--no-load",
         off_help="Do not record what else the machine did.",
     )
+    by: str | None = option(
+        None,
+        "Count in the kernel, as root, whom the programs wait for.",
+        str | None,
+        metavar="bpf",
+        shown="an estimate",
+        choices=("bpf",),
+    )
     listener: ProgressListener = option(
         None, "Receives the progress.", ProgressListener | None, flag="", kept=OutputListener()
     )
@@ -90,6 +98,8 @@ class SessionOptions:
             result = replace(
                 result, profile=find_profile(profile, store=result.place) if isinstance(profile, str) else profile
             )
+        if result.by is not None and not result.load:
+            raise UsageError("--by counts whom programs wait for, which --no-load leaves out. Leave one of both out.")
         if result.user is not None and result.sudo:
             raise UsageError("--user and --sudo contradict each other: with --sudo the programs run as you.")
         if not isinstance(result.host, str) and (result.user or result.sudo or result.root or result.allow_reboot):
@@ -196,6 +206,7 @@ class SessionKeywords(TypedDict, total=False):
     allow_reboot: bool
     store: str | bool | None
     load: bool
+    by: str | None
     listener: ProgressListener | None
 
 

@@ -18,9 +18,9 @@ from becalm.report.document import Document
 from becalm.store import Store
 
 if TYPE_CHECKING:
-    from becalm.load.culprits import Waiting
     from becalm.load.disk_culprits import DiskWaiting
     from becalm.load.others import Others
+    from becalm.load.waits import Waiting
 
 AVERAGED = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
 """The columns whose means a summary has."""

@@ -93,7 +93,8 @@ def _who(n: Numbers) -> str:
     if n["others_ns"] < 0.02 * n["wall_ns"]:
         return ""
     if suspects := n["suspects"]:
-        return f" ({listed(suspects['names'])} together at least {100 * suspects['low']:.0f} %, how much each is not known)"
+        together = f"{listed(suspects['names'])} together at least {100 * suspects['low']:.0f} %"
+        return f" ({together}, how much each is not known)"
     if not n["blocks"]:
         return " (who was not recorded)"
     return " (nobody in particular: no process is known to have caused a fifth of it)"

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from becalm.load.cpu_competition import undisturbed
-from becalm.load.culprits import Level, waiting
+from becalm.load.culprits import waiting
 from becalm.load.others import Others, OthersReading, QuotaCounts, Taker
 from becalm.load.record import Load
+from becalm.load.waits import Level
 from becalm.nouns.codec import finite_dict
 from becalm.nouns.run import Run
 from becalm.stats.culprits import Basis
