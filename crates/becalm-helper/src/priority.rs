@@ -19,7 +19,7 @@ pub struct Before {
 
 impl Before {
     /// Give a process these priorities: nice value, scheduling policy and I/O class as the settings spell them.
-    pub fn give(process: OwnProcess, wanted: &Priorities) -> Result<Self, Failure> {
+    pub fn apply(process: OwnProcess, wanted: &Priorities) -> Result<Self, Failure> {
         let rank = Rank::of(process.pid).map_err(system)?;
         let mut new = rank;
         for (name, value) in wanted {
@@ -27,22 +27,22 @@ impl Before {
                 Failure::new("domain", format!("{name} {value:?} is not a priority of the settings."))
             })?;
         }
-        let given = if process.lives() { new.give(process.pid) } else { Err(gone()) };
+        let applied = if process.lives() { new.apply(process.pid) } else { Err(gone()) };
         let before = Self { process, rank };
-        match given {
+        match applied {
             Ok(()) => Ok(before),
             Err(error) => {
-                before.give_back();
+                before.restore();
                 Err(system(error))
             }
         }
     }
 
     /// Restore its earlier priorities.
-    pub fn give_back(self) {
+    pub fn restore(self) {
         if self.process.lives() {
             // A process that has ended meanwhile needs none.
-            drop(self.rank.give(self.process.pid));
+            drop(self.rank.apply(self.process.pid));
         }
     }
 }

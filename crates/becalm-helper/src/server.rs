@@ -237,11 +237,11 @@ impl Server {
         let Some(pid) = pid else { return Ok(json!({})) };
         let find = || OwnProcess::of(pid, self.uid).map_err(|error| self.refused(pid, &error));
         let process = find()?;
-        let before = Before::give(find()?, priorities)?;
+        let before = Before::apply(find()?, priorities)?;
         self.held.seats(Some(pid));
         self.held.sit();
         if !process.lives() {
-            before.give_back();
+            before.restore();
             self.held.seats(None);
             self.held.sit();
             return Err(self.refused(pid, &std::io::Error::from_raw_os_error(libc::ESRCH)));
@@ -256,7 +256,7 @@ impl Server {
             if !process.lives() {
                 self.held.forget();
             }
-            before.give_back();
+            before.restore();
         }
         self.held.seats(None);
         self.held.sit();

@@ -96,7 +96,7 @@ impl Hold {
     /// Return remarks. On an error everything has been restored.
     pub fn switch(&mut self, wanted: &Changes) -> Result<Vec<String>, Failure> {
         self.try_switch(wanted).map_err(|error| {
-            let outcomes = self.put_back_all(false);
+            let outcomes = self.restore_all(false);
             let failed = failures(&outcomes);
             if failed.is_empty() {
                 return error;
@@ -109,14 +109,14 @@ impl Hold {
         // Before our own writes change other places.
         let moved = self.moved();
         self.drifted.extend(moved);
-        self.take_off(wanted)?;
+        self.restore_unwanted(wanted)?;
         self.record(wanted)?;
         let mut remarks = Vec::new();
         let mut restless = None;
         for round in 0..ROUNDS {
             restless = None;
             for change in &wanted.writes {
-                if self.put_on(change, round, &mut remarks)? {
+                if self.apply_change(change, round, &mut remarks)? {
                     restless = Some(change);
                 }
             }
@@ -138,11 +138,11 @@ impl Hold {
     }
 
     /// Restore the places that are not wanted any more, and those that changed with them.
-    fn take_off(&mut self, wanted: &Changes) -> Result<(), Failure> {
+    fn restore_unwanted(&mut self, wanted: &Changes) -> Result<(), Failure> {
         if !self.gone.0.is_empty() && self.gone != wanted.gone() {
             // Tasks, sets and interrupts show what the kernel made of their values: the earlier ones can be
             // read and recorded only when all CPUs are back.
-            return self.take_off_these(|_| true);
+            return self.restore_where(|_| true);
         }
         let mut stays = vec![false; self.entries.len()];
         for number in wanted.writes.iter().filter_map(|change| self.numbers.get(&change.place)) {
@@ -156,7 +156,7 @@ impl Hold {
         for (stays, entry) in stays.iter_mut().zip(&self.entries) {
             *stays |= entry.place.rank() > 0;
         }
-        self.take_off_these(|number| !stays[number])?;
+        self.restore_where(|number| !stays[number])?;
         for number in disturbed {
             // A place with a value of ours gets its original before the kernel changes it next, since the
             // kernel starts from its present value. The write may fail while CPUs are offline, which does no
@@ -168,10 +168,11 @@ impl Hold {
         Ok(())
     }
 
-    fn take_off_these(&mut self, these: impl Fn(usize) -> bool) -> Result<(), Failure> {
+    /// Restore the applied places whose numbers fulfil a condition.
+    fn restore_where(&mut self, condition: impl Fn(usize) -> bool) -> Result<(), Failure> {
         let on = |number: &usize| self.entries[*number].left.is_some() || self.entries[*number].watched;
         let mut going: Vec<usize> =
-            (0..self.entries.len()).filter(|number| on(number) && these(*number)).collect();
+            (0..self.entries.len()).filter(|number| on(number) && condition(*number)).collect();
         if going.is_empty() {
             return Ok(());
         }
@@ -200,7 +201,12 @@ impl Hold {
     }
 
     /// Write one place if it does not hold its value; return whether that was necessary.
-    fn put_on(&mut self, change: &Change, round: usize, remarks: &mut Vec<String>) -> Result<bool, Failure> {
+    fn apply_change(
+        &mut self,
+        change: &Change,
+        round: usize,
+        remarks: &mut Vec<String>,
+    ) -> Result<bool, Failure> {
         let Change { place, value, .. } = change;
         let Some(number) = self.numbers.get(place).copied() else { return Ok(false) };
         let now = match place.read(&self.tree) {
@@ -341,7 +347,7 @@ impl Hold {
     /// close that first.
     pub fn release(mut self, force: bool) -> (Vec<Restored>, Lock) {
         let _ = self.hasten(&Changes::default());
-        let outcomes = self.put_back_all(force);
+        let outcomes = self.restore_all(force);
         if let Ok(Some(found)) = journal::load(&self.tree) {
             // A journal that lists too much does no harm: the next becalm finds everything restored.
             drop(close(&self.tree, &found, &outcomes));
@@ -369,7 +375,7 @@ impl Hold {
         self.journaled(|journal| journal.keep(settings))
     }
 
-    fn put_back_all(&mut self, force: bool) -> Vec<Restored> {
+    fn restore_all(&mut self, force: bool) -> Vec<Restored> {
         self.latency = None;
         let outcomes = restore(&self.tree, &self.entries, force);
         self.entries.iter_mut().for_each(|entry| (entry.left, entry.watched) = (None, false));

@@ -31,7 +31,7 @@ impl Rank {
     }
 
     /// Give a task these priorities, if it has others.
-    pub fn give(&self, pid: libc::pid_t) -> io::Result<()> {
+    pub fn apply(&self, pid: libc::pid_t) -> io::Result<()> {
         let now = Self::of(pid)?;
         // SAFETY: a live structure, no other pointers.
         unsafe {
@@ -55,16 +55,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_task_gets_priorities_and_gives_them_back() {
+    fn a_task_gets_priorities() {
         let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
         let pid = child.id() as libc::pid_t;
         let before = Rank::of(pid).unwrap();
         let wanted = Rank { nice: 19, policy: libc::SCHED_BATCH, level: 0, io: 2 << 13 | 7 };
-        wanted.give(pid).unwrap();
-        let (given, own) = (Rank::of(pid).unwrap(), Rank::of(0).unwrap());
+        wanted.apply(pid).unwrap();
+        let (applied, own) = (Rank::of(pid).unwrap(), Rank::of(0).unwrap());
         drop(child.kill());
         child.wait().unwrap();
-        assert_eq!(given, wanted);
+        assert_eq!(applied, wanted);
         assert_eq!(own, before, "and nobody else");
         assert!(Rank::of(pid).is_err());
     }

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn haste_that_is_over_is_none_of_the_places_that_were_put_back() {
+    fn ended_haste_is_not_among_the_restored_places() {
         for (name, ours) in [("disowned", &[][..]), ("calm", &["1"][..])] {
             let (said, places, _) =
                 cleared(name, &[(EXPEDITED, "0", ours, "0"), (SWAPPINESS, "60", &["10"], "10")], false);

@@ -90,7 +90,7 @@ pub fn restore(tree: &Tree, entries: &[Entry], force: bool) -> Vec<Restored> {
                 }
                 let outcome = &mut outcomes[index];
                 let judge = (round == 0 && judged(entry)).then_some(&seen_twice);
-                settled &= put_back(tree, entry, judge, force, outcome);
+                settled &= restore_place(tree, entry, judge, force, outcome);
                 foreign[index] = outcome.fate == Fate::Foreign;
             }
         }
@@ -219,7 +219,7 @@ fn started(entry: &Entry) -> Restored {
 
 /// Restore one place if that is necessary; return whether it had its original already. `judge`: a value that
 /// is not ours stays; a mask is judged by the value that was read twice.
-fn put_back(
+fn restore_place(
     tree: &Tree,
     entry: &Entry,
     judge: Option<&HashMap<u32, String>>,
@@ -229,9 +229,9 @@ fn put_back(
     let Entry { place, original, .. } = entry;
     if let Place::Threads { pid, start, .. } = place {
         let had = Had { original, ours: &entry.ours, since: entry.since, newest: entry.newest };
-        let done = threads::put_back(tree, *pid, *start, had, force);
+        let done = threads::restore_threads(tree, *pid, *start, had, force);
         outcome.found = place.read(tree).unwrap_or_default();
-        return threads_put_back(done, outcome);
+        return record_threads(done, outcome);
     }
     let now = match place.read(tree) {
         Ok(now) => now,
@@ -293,7 +293,7 @@ fn put_back(
 }
 
 /// Record the outcome for a process; return whether nothing had to be done.
-fn threads_put_back(done: io::Result<Back>, outcome: &mut Restored) -> bool {
+fn record_threads(done: io::Result<Back>, outcome: &mut Restored) -> bool {
     let known = matches!(outcome.fate, Fate::Restored | Fate::Untouched);
     (outcome.fate, outcome.error) = match &done {
         Err(error) => (Fate::Failed, error.to_string()),

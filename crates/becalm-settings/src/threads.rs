@@ -131,7 +131,7 @@ pub struct Had<'a> {
 /// them as they went offline, gets its own again; any others are somebody's choice and stay, unless by
 /// `force`. Processes that it forked since it was bound have inherited ours, and get those of its main
 /// thread.
-pub fn put_back(tree: &Tree, pid: i32, start: u64, had: Had, force: bool) -> io::Result<Back> {
+pub fn restore_threads(tree: &Tree, pid: i32, start: u64, had: Had, force: bool) -> io::Result<Back> {
     let original = Masks::parse(had.original).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
     let ours: BTreeSet<Cpus> = had.ours.iter().filter_map(|value| cpus::parse(value)).collect();
     if masks(tree, pid, start).is_err() {

@@ -128,7 +128,7 @@ fn one_that_has_ended_is_no_error_to_write_and_one_to_read() {
 }
 
 #[test]
-fn what_the_kernel_made_of_ours_as_their_cpu_went_is_put_back_and_a_choice_is_not() {
+fn cpus_that_the_kernel_widened_are_restored_and_chosen_ones_are_not() {
     let played = Played::new("widened");
     let tree = played.tree();
     for cpu in 0..4 {
@@ -145,7 +145,7 @@ fn what_the_kernel_made_of_ours_as_their_cpu_went_is_put_back_and_a_choice_is_no
     let ours = ["3".to_owned()];
     let had = Had { original: "0-2;11@101=2", ours: &ours, since: 200, newest: 0 };
     let now = || [(10, 100), (11, 101), (12, 102), (20, 300)].map(|(tid, start)| played.cpus(tid, start));
-    let nobody = put_back(&tree, 10, 100, had, false).unwrap();
+    let nobody = restore_threads(&tree, 10, 100, had, false).unwrap();
     assert_eq!(
         nobody,
         Back { gone: false, changed: false, foreign: true },
@@ -153,9 +153,9 @@ fn what_the_kernel_made_of_ours_as_their_cpu_went_is_put_back_and_a_choice_is_no
     );
     assert_eq!(now(), ["0-3", "0-3", "0-1", "0-3"]);
     fs::write(played.0.join("sys/devices/system/cpu/cpu3/online"), "0\n").unwrap();
-    let done = put_back(&tree, 10, 100, had, false).unwrap();
+    let done = restore_threads(&tree, 10, 100, had, false).unwrap();
     assert_eq!(done, Back { gone: false, changed: true, foreign: true }, "0-1 is nothing of the kernel's");
     assert_eq!(now(), ["0-2", "2", "0-1", "0-2"]);
-    assert!(!put_back(&tree, 10, 100, had, true).unwrap().foreign);
+    assert!(!restore_threads(&tree, 10, 100, had, true).unwrap().foreign);
     assert_eq!(now(), ["0-2", "2", "0-2", "0-2"]);
 }

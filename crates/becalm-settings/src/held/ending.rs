@@ -20,10 +20,10 @@ const AT_ONCE: Duration = Duration::from_millis(100);
 impl Held {
     /// Restore everything except what somebody else has changed.
     pub fn release(&mut self) -> Vec<Restored> {
-        self.put_back(false)
+        self.restore_all(false)
     }
 
-    fn put_back(&mut self, force: bool) -> Vec<Restored> {
+    fn restore_all(&mut self, force: bool) -> Vec<Restored> {
         self.stand_up();
         self.join = None;
         self.on = Changes::default();
@@ -99,7 +99,7 @@ impl Held {
 
     fn recover(&mut self, force: bool) -> Result<Recovered, Failure> {
         if self.hold.is_some() {
-            return Ok(Recovered { places: self.put_back(force), ..Recovered::default() });
+            return Ok(Recovered { places: self.restore_all(force), ..Recovered::default() });
         }
         let note = journal::noted(&self.tree).unwrap_or_default();
         journal::forget(&self.tree);

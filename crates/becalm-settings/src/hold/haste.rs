@@ -35,7 +35,7 @@ impl Hold {
         let knobs: HashMap<&Place, &str> =
             coming.map(|change| (&change.place, change.knob.as_str())).collect();
         let stay = on.len() == knobs.len() && on.iter().all(|place| knobs.contains_key(place));
-        // Everything that is on is taken off when other CPUs are taken (`take_off`).
+        // Everything is restored when other CPUs are to go offline (`restore_unwanted`).
         let anew = !on.is_empty() && self.gone != wanted.gone();
         if stay && !anew {
             return false;
