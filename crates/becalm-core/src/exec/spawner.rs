@@ -32,7 +32,7 @@ use super::stack::Stack;
 use super::user::User;
 use super::{checked, now_ns, tree};
 use crate::types::Kernel;
-use process::{begin_in, serve, Desk, Start};
+use process::{begin_in, serve, Mailbox, Start};
 
 /// The largest request, bytes: the kernel accepts 6 MiB of arguments and environment at most (execve(2)).
 const LARGEST: usize = 8 << 20;
@@ -113,9 +113,9 @@ pub struct Child {
 /// The agent's side of the spawner.
 pub struct Spawner {
     arena: Arena,
-    desk: NonNull<Desk>,
+    mailbox: NonNull<Mailbox>,
     /// The bytes of the arena that the mailbox takes.
-    desk_size: usize,
+    mailbox_size: usize,
     base: Option<Base>,
     pid: libc::pid_t,
     pidfd: OwnedFd,
@@ -147,13 +147,13 @@ impl Spawner {
 
     fn create(group: Option<RawFd>, spare: fn(libc::pid_t)) -> io::Result<Self> {
         let mut arena = Arena::new(LARGEST)?;
-        let room = [0_u64; size_of::<Desk>().div_ceil(size_of::<u64>())];
-        // All zero is a valid Desk, and the arena has room for it.
-        let desk = arena.put(&room).ok_or(io::Error::from_raw_os_error(libc::ENOMEM))?.cast::<Desk>();
+        let room = [0_u64; size_of::<Mailbox>().div_ceil(size_of::<u64>())];
+        // All zero is a valid Mailbox, and the arena has room for it.
+        let mailbox = arena.put(&room).ok_or(io::Error::from_raw_os_error(libc::ENOMEM))?.cast::<Mailbox>();
         let stacks = [Stack::new()?, Stack::new()?];
         // SAFETY: cannot fail.
         let parent = unsafe { libc::getpid() };
-        let start = Start { desk, stack: stacks[1].top(), parent };
+        let start = Start { mailbox, stack: stacks[1].top(), parent };
         let mut pidfd: c_int = -1;
         // It sends no signal at its end, so that waiting for programs (`tree::sweep`) never finds the spawner
         // (wait(2), __WCLONE).
@@ -162,15 +162,15 @@ impl Spawner {
         let begun = group.and_then(|group| begin_in(group, flags, argument, &mut pidfd).ok());
         let pid = match begun {
             Some(pid) => pid,
-            // SAFETY: the new process has a copy of this memory, `start` included, and its own stack; it makes system calls
-            // alone.
+            // SAFETY: the new process has a copy of this memory, `start` included, and its own stack; it makes
+            // system calls alone.
             None => checked(unsafe { libc::clone(serve, stacks[0].top(), flags, argument, &raw mut pidfd) })?,
         };
         // SAFETY: the kernel has just given us this descriptor (close-on-exec by itself).
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
         spare(pid);
-        let desk_size = arena.used();
-        Ok(Self { arena, desk, desk_size, base: None, pid, pidfd, number: 0, lost: false })
+        let mailbox_size = arena.used();
+        Ok(Self { arena, mailbox, mailbox_size, base: None, pid, pidfd, number: 0, lost: false })
     }
 
     /// Return the process that starts programs: events that are counted for it and inherited are counted for
@@ -194,21 +194,21 @@ impl Spawner {
         let (mut begin, flags) = self.lay_out(request).ok_or_else(too_long)?;
         begin.cpu = side.cpu.and_then(|cpu| c_int::try_from(cpu).ok()).unwrap_or(-1);
         begin.gate = side.gate.map_or(ptr::null(), ptr::from_ref);
-        let desk = self.desk.as_ptr();
-        // SAFETY: the desk is mapped as long as the arena, and the spawner reads it only between request and reply.
+        let mailbox = self.mailbox.as_ptr();
+        // SAFETY: the mailbox is mapped as long as the arena, and the spawner reads it only between request and reply.
         unsafe {
-            (*desk).begin = begin;
-            (*desk).flags = flags;
-            (*desk).report.clear();
+            (*mailbox).begin = begin;
+            (*mailbox).flags = flags;
+            (*mailbox).report.clear();
         }
         self.number = self.number.wrapping_add(1);
         // SAFETY: as above.
-        let (asked, reply) = unsafe { (&(*desk).request, &(*desk).reply) };
+        let (asked, reply) = unsafe { (&(*mailbox).request, &(*mailbox).reply) };
         asked.store(self.number, Ordering::Release);
         wake(asked);
         self.wait(reply, self.number)?;
         // SAFETY: the spawner has written both, and waits for the next request.
-        let (pid, pidfd) = unsafe { ((*desk).pid.load(Ordering::Acquire), (*desk).pidfd) };
+        let (pid, pidfd) = unsafe { ((*mailbox).pid.load(Ordering::Acquire), (*mailbox).pidfd) };
         if pid < 0 {
             return Err(SpawnError::Clone(io::Error::from_raw_os_error(-pid)));
         }
@@ -239,10 +239,10 @@ impl Spawner {
     /// Return when the spawner, on the CPU of its child, noticed the end of a child with a gate,
     /// CLOCK_MONOTONIC_RAW, ns. The child must have ended.
     pub fn ended_ns(&mut self) -> Result<i64, SpawnError> {
-        // SAFETY: the desk is mapped as long as self lives; these are atomics.
+        // SAFETY: the mailbox is mapped as long as self lives; these are atomics.
         let (watched, ended_ns) = unsafe {
-            let desk = self.desk.as_ptr();
-            (&(*desk).watched, &(*desk).ended_ns)
+            let mailbox = self.mailbox.as_ptr();
+            (&(*mailbox).watched, &(*mailbox).ended_ns)
         };
         self.wait(watched, self.number)?;
         Ok(ended_ns.load(Ordering::Acquire))
@@ -278,14 +278,14 @@ impl Spawner {
     }
 
     fn report(&self) -> &Report {
-        // SAFETY: the desk is mapped as long as self lives, and a report has atomics alone.
-        unsafe { &(*self.desk.as_ptr()).report }
+        // SAFETY: the mailbox is mapped as long as self lives, and a report has atomics alone.
+        unsafe { &(*self.mailbox.as_ptr()).report }
     }
 
     /// Lay out everything that the child needs in shared memory; return it and the flags of its clone, None
     /// when there is not enough room.
     fn lay_out(&mut self, request: &SpawnRequest) -> Option<(Begin, c_int)> {
-        self.arena.cut(self.base.as_ref().map_or(self.desk_size, |base| base.used));
+        self.arena.cut(self.base.as_ref().map_or(self.mailbox_size, |base| base.used));
         if let Executable::Program { environment, .. } = request.executable {
             self.lay_out_base(&environment.base)?;
         }
@@ -335,7 +335,7 @@ impl Spawner {
     fn lay_out_base(&mut self, entries: &Rc<Entries>) -> Option<()> {
         if self.base.as_ref().is_none_or(|base| !Rc::ptr_eq(&base.entries, entries)) {
             self.base = None;
-            self.arena.cut(self.desk_size);
+            self.arena.cut(self.mailbox_size);
             let pointers = entries.values().map(|entry| self.arena.string(entry)).collect::<Option<_>>()?;
             self.base = Some(Base { entries: entries.clone(), pointers, used: self.arena.used() });
         }

@@ -18,7 +18,7 @@ const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
 /// The memory that both processes see.
 #[repr(C)]
-pub struct Desk {
+pub struct Mailbox {
     /// Numbers of the last request and the last reply: futexes.
     pub request: AtomicU32,
     pub reply: AtomicU32,
@@ -36,7 +36,7 @@ pub struct Desk {
 
 /// The arguments of the spawner at its start.
 pub struct Start {
-    pub desk: NonNull<Desk>,
+    pub mailbox: NonNull<Mailbox>,
     pub stack: *mut c_void,
     pub parent: libc::pid_t,
 }
@@ -68,8 +68,8 @@ pub fn begin_in(
 /// Run the spawner from its start to its end.
 pub extern "C" fn serve(argument: *mut c_void) -> c_int {
     // SAFETY: `Spawner::new` passes a pointer to a Start, of which this process has a copy.
-    let Start { desk, stack, parent } = unsafe { ptr::read(argument.cast_const().cast::<Start>()) };
-    let desk = desk.as_ptr();
+    let Start { mailbox, stack, parent } = unsafe { ptr::read(argument.cast_const().cast::<Start>()) };
+    let mailbox = mailbox.as_ptr();
     // SAFETY: plain system calls; the name ends with a zero. The parent may have died just before.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
@@ -82,39 +82,39 @@ pub extern "C" fn serve(argument: *mut c_void) -> c_int {
     let mut cpu = -1;
     let mut last = 0;
     loop {
-        // SAFETY: the desk is mapped in this process as long as it lives.
-        let asked = unsafe { &(*desk).request };
+        // SAFETY: the mailbox is mapped in this process as long as it lives.
+        let asked = unsafe { &(*mailbox).request };
         while asked.load(Ordering::Acquire) == last {
             sleep(asked, last, 0);
         }
         last = asked.load(Ordering::Acquire);
         // A child begins on the CPU of its spawner.
         // SAFETY: as below.
-        let next = unsafe { (*desk).begin.cpu };
+        let next = unsafe { (*mailbox).begin.cpu };
         if next != cpu {
             move_to(next, &home);
             cpu = next;
         }
-        // SAFETY: the agent does not touch the desk until there is a reply. No child uses the stack any more: the agent
-        // asks for the next one when the last has ended.
+        // SAFETY: the agent does not touch the mailbox until there is a reply. No child uses the stack any more:
+        // the agent asks for the next one when the last has ended.
         unsafe {
-            let flags = (*desk).flags | libc::CLONE_PARENT | libc::CLONE_PIDFD;
-            let pidfd: *mut c_int = &raw mut (*desk).pidfd;
-            let pid = libc::clone(enter, stack, flags, desk.cast(), pidfd);
+            let flags = (*mailbox).flags | libc::CLONE_PARENT | libc::CLONE_PIDFD;
+            let pidfd: *mut c_int = &raw mut (*mailbox).pidfd;
+            let pid = libc::clone(enter, stack, flags, mailbox.cast(), pidfd);
             let pid = if pid < 0 { -*libc::__errno_location() } else { pid };
-            (*desk).pid.store(pid, Ordering::Release);
+            (*mailbox).pid.store(pid, Ordering::Release);
             // The agent may ask for the next one from the reply on, unless this one is watched.
-            let watches = pid >= 0 && !(*desk).begin.gate.is_null();
-            let pidfd = (*desk).pidfd;
-            (*desk).reply.store(last, Ordering::Release);
-            wake(&(*desk).reply);
+            let watches = pid >= 0 && !(*mailbox).begin.gate.is_null();
+            let pidfd = (*mailbox).pidfd;
+            (*mailbox).reply.store(last, Ordering::Release);
+            wake(&(*mailbox).reply);
             if watches {
                 // On this CPU, so that no process elsewhere need be woken. This fails only for lack of
                 // memory.
                 drop(poll(&mut [reading(pidfd)], None));
-                (*desk).ended_ns.store(now_ns(), Ordering::Relaxed);
-                (*desk).watched.store(last, Ordering::Release);
-                wake(&(*desk).watched);
+                (*mailbox).ended_ns.store(now_ns(), Ordering::Relaxed);
+                (*mailbox).watched.store(last, Ordering::Release);
+                wake(&(*mailbox).watched);
             }
         }
     }
@@ -141,11 +141,11 @@ fn move_to(cpu: c_int, home: &libc::cpu_set_t) {
 }
 
 /// Run the child until it becomes the program. This is on its own stack, perhaps in the spawner's memory.
-extern "C" fn enter(desk: *mut c_void) -> c_int {
-    // SAFETY: `serve` passes the desk, which both have; what it is told to do is not changed while it lives.
+extern "C" fn enter(mailbox: *mut c_void) -> c_int {
+    // SAFETY: `serve` passes the mailbox, which both have; what it is told to do is not changed while it lives.
     let (begin, report) = unsafe {
-        let desk = desk.cast_const().cast::<Desk>();
-        (&(*desk).begin, &(*desk).report)
+        let mailbox = mailbox.cast_const().cast::<Mailbox>();
+        (&(*mailbox).begin, &(*mailbox).report)
     };
     let stage = become_program(begin, report);
     report.fail(stage);
