@@ -230,15 +230,15 @@ impl Machine {
 
     /// Return the task file of the group that programs join by themselves, if there is one.
     pub fn join(&self) -> Option<RawFd> {
-        self.task_file.as_ref().filter(|_| !self.held.is_seated()).map(AsRawFd::as_raw_fd)
+        self.task_file.as_ref().filter(|_| !self.held.starter_is_moved()).map(AsRawFd::as_raw_fd)
     }
 
     /// Have all that this process starts begin in the group of the settings; None: programs join it by
     /// themselves.
-    pub fn seats(&mut self, starter: Option<libc::pid_t>) {
+    pub fn set_starter(&mut self, starter: Option<libc::pid_t>) {
         self.starter = starter;
         if self.helper.is_none() {
-            self.held.seats(starter);
+            self.held.set_starter(starter);
         }
     }
 

@@ -238,28 +238,28 @@ impl Server {
         let find = || OwnProcess::of(pid, self.uid).map_err(|error| self.refused(pid, &error));
         let process = find()?;
         let before = Before::apply(find()?, priorities)?;
-        self.held.seats(Some(pid));
-        self.held.sit();
+        self.held.set_starter(Some(pid));
+        self.held.move_starter();
         if !process.lives() {
             before.restore();
-            self.held.seats(None);
-            self.held.sit();
+            self.held.set_starter(None);
+            self.held.move_starter();
             return Err(self.refused(pid, &std::io::Error::from_raw_os_error(libc::ESRCH)));
         }
         self.placed = Some((process, before));
-        Ok(json!({"joined": self.held.is_seated()}))
+        Ok(json!({"joined": self.held.starter_is_moved()}))
     }
 
     /// Remove a process from the group, and restore its priorities.
     fn lift(&mut self) {
         if let Some((process, before)) = self.placed.take() {
             if !process.lives() {
-                self.held.forget();
+                self.held.forget_starter();
             }
             before.restore();
         }
-        self.held.seats(None);
-        self.held.sit();
+        self.held.set_starter(None);
+        self.held.move_starter();
     }
 }
 

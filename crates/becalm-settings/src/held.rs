@@ -2,14 +2,14 @@
 //! at the end.
 //!
 //! Nothing is opened before the first setting that changes the machine; from then on there is a hold (lock,
-//! journal) and a guard. `placement` decides where programs run meanwhile (`seat`), `ending` restores
+//! journal) and a guard. `placement` decides where programs run meanwhile (`moved_starter`), `ending` restores
 //! everything.
 
 mod ending;
+mod moved_starter;
 mod placement;
-mod seat;
 
-use self::seat::Seat;
+use self::moved_starter::MovedStarter;
 use crate::changes::Changes;
 use crate::failure::Failure;
 use crate::guard::{Guard, GuardContext};
@@ -34,9 +34,10 @@ pub struct Held {
     on: Changes,
     /// The task file of the group that programs join.
     join: Option<String>,
-    /// The process that starts programs, if all that it starts belongs in that group; and its seat there.
+    /// The process that starts programs, if all that it starts belongs in that group.
     starter: Option<libc::pid_t>,
-    seat: Option<Seat>,
+    /// The process that was moved there.
+    moved_starter: Option<MovedStarter>,
     /// Remarks for a person on the settings that were applied.
     pub remarks: Vec<String>,
 }
@@ -54,7 +55,7 @@ impl Held {
             on: Changes::default(),
             join: None,
             starter: None,
-            seat: None,
+            moved_starter: None,
             remarks: Vec::new(),
         }
     }
@@ -62,14 +63,14 @@ impl Held {
     /// Apply these changes to the machine, and restore all others.
     pub fn switch(&mut self, wanted: &Changes) -> Result<(), Failure> {
         if *wanted == self.on && self.guarded() {
-            self.sit();
+            self.move_starter();
             return Ok(());
         }
         self.open(wanted)?;
         let Some((hold, _)) = &mut self.hold else { return Ok(()) };
         let regroups = hold.hasten(wanted);
         if regroups {
-            self.stand_up();
+            self.return_starter();
         }
         let switched = self.switch_held(wanted);
         if let Some((hold, _)) = &mut self.hold {
@@ -84,7 +85,7 @@ impl Held {
         let switched = hold.switch(wanted);
         if switched.is_err() {
             // Everything was restored.
-            self.stand_up();
+            self.return_starter();
         }
         self.on = if switched.is_ok() { wanted.clone() } else { Changes::default() };
         for remark in switched? {
@@ -93,7 +94,7 @@ impl Held {
             }
         }
         self.join = wanted.join().filter(|_| self.tree.live);
-        self.sit();
+        self.move_starter();
         Ok(())
     }
 

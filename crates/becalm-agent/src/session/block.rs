@@ -103,7 +103,7 @@ impl Session {
             }
             // Commands before and after a program run in the common group.
             let alone = next.is_none() && !ready.has_commands();
-            self.machine.seats(alone.then(|| self.runner.starter()));
+            self.machine.set_starter(alone.then(|| self.runner.starter()));
             if let Err(failure) = self.machine.switch(settings) {
                 return self.broken_off(failure);
             }

@@ -24,7 +24,7 @@ impl Held {
     }
 
     fn restore_all(&mut self, force: bool) -> Vec<Restored> {
-        self.stand_up();
+        self.return_starter();
         self.join = None;
         self.on = Changes::default();
         let Some((hold, guard)) = self.hold.take() else { return Vec::new() };

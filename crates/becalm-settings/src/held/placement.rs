@@ -1,40 +1,44 @@
 //! The place of programs while settings are on: the group that settings create for them.
 
-use super::seat::Seat;
+use super::moved_starter::MovedStarter;
 use super::Held;
 use crate::journal::{self, Recorded};
 
 impl Held {
     /// Have all that this process starts begin in the group that settings create for programs; without one,
     /// programs join it by themselves. Takes effect at the next switch.
-    pub fn seats(&mut self, starter: Option<libc::pid_t>) {
+    pub fn set_starter(&mut self, starter: Option<libc::pid_t>) {
         self.starter = starter;
     }
 
-    /// Apply the choice of `seats` at once, without a switch.
-    pub fn sit(&mut self) {
-        if self.seat.as_ref().is_some_and(|seat| !self.starter.is_some_and(|pid| seat.is_of(pid))) {
-            self.stand_up();
+    /// Apply the choice of `set_starter` at once, without a switch.
+    pub fn move_starter(&mut self) {
+        if self
+            .moved_starter
+            .as_ref()
+            .is_some_and(|moved| !self.starter.is_some_and(|pid| moved.has_pid(pid)))
+        {
+            self.return_starter();
         }
-        if let (Some(tasks), Some(pid), None) = (&self.join, self.starter, &self.seat) {
+        if let (Some(tasks), Some(pid), None) = (&self.join, self.starter, &self.moved_starter) {
             // If that fails, programs join by themselves and report why they cannot.
-            self.seat = Seat::take(&self.tree, pid, tasks).ok();
+            self.moved_starter = MovedStarter::enter(&self.tree, pid, tasks).ok();
         }
     }
 
     /// Leave a process where it is: it has ended, and another process may have its number.
-    pub fn forget(&mut self) {
-        (self.seat, self.starter) = (None, None);
+    pub fn forget_starter(&mut self) {
+        (self.moved_starter, self.starter) = (None, None);
     }
 
     /// Return whether what this process, or another one, starts begins in the group of the settings.
-    pub fn is_seated(&self) -> bool {
-        self.seat.is_some()
+    pub fn starter_is_moved(&self) -> bool {
+        self.moved_starter.is_some()
     }
 
-    pub(super) fn stand_up(&mut self) {
-        if let Some(seat) = self.seat.take() {
-            seat.leave(&self.tree);
+    pub(super) fn return_starter(&mut self) {
+        if let Some(moved) = self.moved_starter.take() {
+            moved.leave(&self.tree);
         }
     }
 
@@ -51,7 +55,7 @@ impl Held {
         if self.hold.is_some() || !self.tree.live || !self.may_change() {
             return;
         }
-        self.stand_up();
+        self.return_starter();
         self.join = self.kept().and_then(|found| found.entries.iter().find_map(|entry| entry.place.joined()));
     }
 

@@ -9,22 +9,22 @@ use std::io;
 use crate::tree::Tree;
 
 /// A process in a group that is not its own.
-pub struct Seat {
+pub struct MovedStarter {
     pid: libc::pid_t,
     /// Task files: of the group where it was, and of the root of that hierarchy.
     back: [String; 2],
 }
 
-impl Seat {
+impl MovedStarter {
     /// Move a process into the group of a task file, which is directly below the root of its hierarchy.
-    pub fn take(tree: &Tree, pid: libc::pid_t, tasks: &str) -> io::Result<Self> {
+    pub fn enter(tree: &Tree, pid: libc::pid_t, tasks: &str) -> io::Result<Self> {
         let back = back(tree, pid, tasks).ok_or_else(|| io::Error::from_raw_os_error(libc::ENODATA))?;
         tree.write(tasks, &pid.to_string())?;
         Ok(Self { pid, back })
     }
 
-    /// Return whether this is the seat of a process.
-    pub fn is_of(&self, pid: libc::pid_t) -> bool {
+    /// Return whether this is the process with this number.
+    pub fn has_pid(&self, pid: libc::pid_t) -> bool {
         self.pid == pid
     }
 
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn it_goes_back_to_its_group_in_the_same_hierarchy_or_to_the_root() {
-        let root = std::env::temp_dir().join(format!("becalm-seat-{}", std::process::id()));
+        let root = std::env::temp_dir().join(format!("becalm-moved-starter-{}", std::process::id()));
         let tree = Tree::new(&root);
         let put = |path: &str, text: &str| {
             std::fs::create_dir_all(tree.path(path).parent().unwrap()).unwrap();
@@ -73,14 +73,14 @@ mod tests {
             for file in [tasks, own, above] {
                 put(file, "");
             }
-            let seat = Seat::take(&tree, 7, tasks).unwrap();
-            assert!(seat.is_of(7) && !seat.is_of(8));
+            let moved = MovedStarter::enter(&tree, 7, tasks).unwrap();
+            assert!(moved.has_pid(7) && !moved.has_pid(8));
             assert_eq!(tree.read(tasks).unwrap(), "7");
-            seat.leave(&tree);
+            moved.leave(&tree);
             assert_eq!(tree.read(own).unwrap(), "7");
             if own != above {
                 std::fs::remove_file(tree.path(own)).unwrap();
-                Seat::take(&tree, 7, tasks).unwrap().leave(&tree);
+                MovedStarter::enter(&tree, 7, tasks).unwrap().leave(&tree);
                 assert_eq!(tree.read(above).unwrap(), "7");
             }
         }
