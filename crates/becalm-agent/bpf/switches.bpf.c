@@ -18,7 +18,7 @@ enum { SWITCH = 1, TICK = 2, FORK = 3, EXEC = 4, EXIT = 5 };
 enum { PREEMPTED = 1, UNCOUNTED = 4 };
 
 // A record, which crates/becalm-core/src/source/switches/bpf.rs reads.
-struct said {
+struct record {
 	__u64 time_ns; // CLOCK_MONOTONIC
 	__u32 cpu;
 	__u16 kind;
@@ -76,108 +76,108 @@ struct {
 } misses SEC(".maps");
 
 // Reserve a record of this CPU. NULL if the CPU is not recorded, or if there is no room, which is counted.
-static __always_inline struct said *room(__u16 kind)
+static __always_inline struct record *room(__u16 kind)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u32 zero = 0;
 	__u32 *on = bpf_map_lookup_elem(&recorded, &cpu);
 	__u64 *missing = bpf_map_lookup_elem(&lost, &zero);
-	struct said *said;
+	struct record *record;
 
 	if (!on || !*on || !missing)
 		return 0;
-	said = bpf_ringbuf_reserve(&records, sizeof(*said), 0);
-	if (!said) {
+	record = bpf_ringbuf_reserve(&records, sizeof(*record), 0);
+	if (!record) {
 		__sync_fetch_and_add(missing, 1);
 		return 0;
 	}
-	__builtin_memset(said, 0, sizeof(*said));
-	said->time_ns = bpf_ktime_get_ns();
-	said->cpu = cpu;
-	said->kind = kind;
-	said->lost = *missing;
-	return said;
+	__builtin_memset(record, 0, sizeof(*record));
+	record->time_ns = bpf_ktime_get_ns();
+	record->cpu = cpu;
+	record->kind = kind;
+	record->lost = *missing;
+	return record;
 }
 
 // Read both counts. A counter that cannot be read makes both unknown; they are never reported as zero.
-static __always_inline void count(struct said *said)
+static __always_inline void count(struct record *record)
 {
 	struct bpf_perf_event_value first = {}, second = {};
 
 	if (bpf_perf_event_read_value(&references, BPF_F_CURRENT_CPU, &first, sizeof(first)) ||
 	    bpf_perf_event_read_value(&misses, BPF_F_CURRENT_CPU, &second, sizeof(second))) {
-		said->flags |= UNCOUNTED;
+		record->flags |= UNCOUNTED;
 		return;
 	}
-	said->references = first.counter;
-	said->misses = second.counter;
+	record->references = first.counter;
+	record->misses = second.counter;
 	// Both belong to one group, which is scheduled as a whole.
-	said->enabled_ns = first.enabled;
-	said->running_ns = first.running;
+	record->enabled_ns = first.enabled;
+	record->running_ns = first.running;
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
-	struct said *said = room(SWITCH);
+	struct record *record = room(SWITCH);
 
-	if (!said)
+	if (!record)
 		return 0;
-	count(said);
-	said->process = prev->tgid;
-	said->task = prev->pid;
-	said->other_process = next->tgid;
-	said->other_task = next->pid;
+	count(record);
+	record->process = prev->tgid;
+	record->task = prev->pid;
+	record->other_process = next->tgid;
+	record->other_task = next->pid;
 	if (preempt || !prev_state)
-		said->flags |= PREEMPTED;
+		record->flags |= PREEMPTED;
 	// The agent polls, so a record wakes nobody.
-	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
 SEC("perf_event")
 int ticked(void *context)
 {
-	struct said *said = room(TICK);
+	struct record *record = room(TICK);
 	__u64 both;
 
-	if (!said)
+	if (!record)
 		return 0;
-	count(said);
+	count(record);
 	both = bpf_get_current_pid_tgid();
-	said->process = both >> 32;
-	said->task = (__u32)both;
-	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
+	record->process = both >> 32;
+	record->task = (__u32)both;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 {
-	struct said *said = room(FORK);
+	struct record *record = room(FORK);
 
-	if (!said)
+	if (!record)
 		return 0;
-	said->process = parent->tgid;
-	said->task = parent->pid;
-	said->other_process = child->tgid;
-	said->other_task = child->pid;
-	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
+	record->process = parent->tgid;
+	record->task = parent->pid;
+	record->other_process = child->tgid;
+	record->other_task = child->pid;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(executed, struct task_struct *task)
 {
-	struct said *said = room(EXEC);
+	struct record *record = room(EXEC);
 
-	if (!said)
+	if (!record)
 		return 0;
-	said->process = task->tgid;
-	said->task = task->pid;
+	record->process = task->tgid;
+	record->task = task->pid;
 	// No counts are read here: the name takes their place.
-	bpf_get_current_comm(&said->enabled_ns, 16);
-	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
+	bpf_get_current_comm(&record->enabled_ns, 16);
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 
@@ -185,13 +185,13 @@ int BPF_PROG(executed, struct task_struct *task)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *task)
 {
-	struct said *said = room(EXIT);
+	struct record *record = room(EXIT);
 
-	if (!said)
+	if (!record)
 		return 0;
-	said->process = task->tgid;
-	said->task = task->pid;
-	bpf_ringbuf_submit(said, BPF_RB_NO_WAKEUP);
+	record->process = task->tgid;
+	record->task = task->pid;
+	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 

@@ -13,7 +13,7 @@ use becalm_core::source::switches::bpf::{Reader, SWITCHES};
 use becalm_core::source::switches::events::Pair;
 use becalm_core::source::switches::feed::Feed;
 use becalm_core::source::switches::group::{Counters, Refused};
-use becalm_core::source::switches::parse::Said;
+use becalm_core::source::switches::parse::KernelEvent;
 use becalm_core::source::switches::recorder::RecordError;
 
 use super::loading::{attach, kernel_types, missing, why};
@@ -118,7 +118,7 @@ impl Feed for Programs {
         self.open.remove(&cpu);
     }
 
-    fn take(&mut self, end: bool, each: &mut dyn FnMut(u32, Said)) {
+    fn take(&mut self, end: bool, each: &mut dyn FnMut(u32, KernelEvent)) {
         let now = clock_ns(libc::CLOCK_MONOTONIC_RAW);
         self.reader.offset_ns = now - clock_ns(libc::CLOCK_MONOTONIC);
         while let Some(record) = self.ring.next() {

@@ -1,5 +1,5 @@
 //! The reader of records of the BPF program crates/becalm-agent/bpf/switches.bpf.c, which defines their form
-//! (`struct said`).
+//! (`struct record`).
 //!
 //! Both are built together, so there is no version; a record of another length, or of an unknown kind, is
 //! left out. Each record has the number of records of its CPU for which there was no room so far, so it is
@@ -9,7 +9,7 @@
 
 use std::collections::BTreeMap;
 
-use super::parse::{Counts, Said};
+use super::parse::{Counts, KernelEvent};
 
 /// The size of a record, bytes.
 pub const BYTES: usize = 72;
@@ -37,7 +37,7 @@ pub struct Reader {
 
 impl Reader {
     /// Read a record, and the CPU that it is about.
-    pub fn read(&mut self, bytes: &[u8], each: &mut dyn FnMut(u32, Said)) {
+    pub fn read(&mut self, bytes: &[u8], each: &mut dyn FnMut(u32, KernelEvent)) {
         let Ok(record) = <&[u8; BYTES]>::try_from(bytes) else { return };
         let word = |at: usize| u64::from_ne_bytes(std::array::from_fn(|byte| record[at + byte]));
         let half = |at: usize| u32::from_ne_bytes(std::array::from_fn(|byte| record[at + byte]));
@@ -52,32 +52,32 @@ impl Reader {
         match kind {
             SWITCH | TICK => {
                 if flags & UNCOUNTED != 0 {
-                    each(cpu, Said::Uncounted { time_ns });
+                    each(cpu, KernelEvent::Uncounted { time_ns });
                     return;
                 }
-                each(cpu, Said::Sample { time_ns, id: kind.into(), thread: task, counts });
+                each(cpu, KernelEvent::Sample { time_ns, id: kind.into(), thread: task, counts });
                 if kind == SWITCH {
-                    each(cpu, Said::Out { time_ns, next: other, preempted: flags & PREEMPTED != 0 });
+                    each(cpu, KernelEvent::Out { time_ns, next: other, preempted: flags & PREEMPTED != 0 });
                 }
             }
-            FORK => each(cpu, Said::Fork { time_ns, child: other, parent: task.1 }),
+            FORK => each(cpu, KernelEvent::Fork { time_ns, child: other, parent: task.1 }),
             // This record has no counts; the name is in their place.
             EXEC => {
                 let name = std::array::from_fn(|byte| record[32 + byte]);
-                each(cpu, Said::Named { time_ns, task: task.1, name, executes: true });
+                each(cpu, KernelEvent::Renamed { time_ns, task: task.1, name, executes: true });
             }
-            EXIT => each(cpu, Said::Exit { time_ns, task: task.1 }),
+            EXIT => each(cpu, KernelEvent::Exit { time_ns, task: task.1 }),
             _ => {}
         }
     }
 
     /// Register the number of records of a CPU for which there was no room so far.
-    pub fn missing(&mut self, cpu: u32, lost: u64, time_ns: u64, each: &mut dyn FnMut(u32, Said)) {
+    pub fn missing(&mut self, cpu: u32, lost: u64, time_ns: u64, each: &mut dyn FnMut(u32, KernelEvent)) {
         let before = self.lost.entry(cpu).or_default();
         if lost > *before {
             let count = lost - *before;
             *before = lost;
-            each(cpu, Said::Lost { time_ns, count });
+            each(cpu, KernelEvent::Lost { time_ns, count });
         }
     }
 }
@@ -94,13 +94,13 @@ mod tests {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
-    fn all(records: &[Vec<u8>]) -> Vec<Said> {
+    fn all(records: &[Vec<u8>]) -> Vec<KernelEvent> {
         let mut reader = Reader { offset_ns: -100, ..Reader::default() };
         let mut found = Vec::new();
         for bytes in records {
-            reader.read(bytes, &mut |cpu, said| {
+            reader.read(bytes, &mut |cpu, event| {
                 assert_eq!(cpu, 3);
-                found.push(said);
+                found.push(event);
             });
         }
         found
@@ -111,37 +111,40 @@ mod tests {
 
     #[test]
     fn a_switch_has_who_leaves_who_comes_and_both_counts() {
-        let sample = Said::Sample { time_ns: TIME, id: SWITCHES, thread: (20, 21), counts: COUNTS };
-        let out = |preempted| Said::Out { time_ns: TIME, next: (30, 31), preempted };
+        let sample = KernelEvent::Sample { time_ns: TIME, id: SWITCHES, thread: (20, 21), counts: COUNTS };
+        let out = |preempted| KernelEvent::Out { time_ns: TIME, next: (30, 31), preempted };
         assert_eq!(all(&[record(SWITCH, 0, 0)]), [sample, out(false)]);
         assert_eq!(all(&[record(SWITCH, PREEMPTED, 0)]), [sample, out(true)]);
     }
 
     #[test]
     fn ticks_forks_execs_and_exits_are_read() {
-        let tick = Said::Sample { time_ns: TIME, id: 2, thread: (20, 21), counts: COUNTS };
+        let tick = KernelEvent::Sample { time_ns: TIME, id: 2, thread: (20, 21), counts: COUNTS };
         assert_eq!(all(&[record(TICK, 0, 0)]), [tick]);
-        assert_eq!(all(&[record(FORK, 0, 0)]), [Said::Fork { time_ns: TIME, child: (30, 31), parent: 21 }]);
-        assert_eq!(all(&[record(EXIT, 0, 0)]), [Said::Exit { time_ns: TIME, task: 21 }]);
+        assert_eq!(
+            all(&[record(FORK, 0, 0)]),
+            [KernelEvent::Fork { time_ns: TIME, child: (30, 31), parent: 21 }]
+        );
+        assert_eq!(all(&[record(EXIT, 0, 0)]), [KernelEvent::Exit { time_ns: TIME, task: 21 }]);
         let mut bytes = record(EXEC, 0, 0);
         bytes[32..48].copy_from_slice(b"sleep\0\0\0\0\0\0\0\0\0\0\0");
         let name = *b"sleep\0\0\0\0\0\0\0\0\0\0\0";
-        assert_eq!(all(&[bytes]), [Said::Named { time_ns: TIME, task: 21, name, executes: true }]);
+        assert_eq!(all(&[bytes]), [KernelEvent::Renamed { time_ns: TIME, task: 21, name, executes: true }]);
     }
 
     #[test]
     fn what_found_no_room_is_lost_once_and_before_the_record_that_says_so() {
         let found = all(&[record(TICK, 0, 0), record(TICK, 0, 7), record(TICK, 0, 7), record(TICK, 0, 8)]);
-        let lost: Vec<_> = found.iter().map(|said| matches!(said, Said::Lost { .. })).collect();
+        let lost: Vec<_> = found.iter().map(|event| matches!(event, KernelEvent::Lost { .. })).collect();
         assert_eq!(lost, [false, true, false, false, true, false]);
-        assert_eq!(found[1], Said::Lost { time_ns: TIME, count: 7 });
-        assert_eq!(found[4], Said::Lost { time_ns: TIME, count: 1 });
+        assert_eq!(found[1], KernelEvent::Lost { time_ns: TIME, count: 7 });
+        assert_eq!(found[4], KernelEvent::Lost { time_ns: TIME, count: 1 });
     }
 
     #[test]
     fn counters_that_cannot_be_read_are_said_to_be_so() {
-        assert_eq!(all(&[record(SWITCH, UNCOUNTED, 0)]), [Said::Uncounted { time_ns: TIME }]);
-        assert_eq!(all(&[record(TICK, UNCOUNTED, 0)]), [Said::Uncounted { time_ns: TIME }]);
+        assert_eq!(all(&[record(SWITCH, UNCOUNTED, 0)]), [KernelEvent::Uncounted { time_ns: TIME }]);
+        assert_eq!(all(&[record(TICK, UNCOUNTED, 0)]), [KernelEvent::Uncounted { time_ns: TIME }]);
     }
 
     proptest! {

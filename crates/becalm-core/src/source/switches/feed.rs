@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::events::Pair;
 use super::group::{Group, Refused};
-use super::parse::Said;
+use super::parse::KernelEvent;
 
 /// The source of the kernel's records for a `Recorder`.
 pub trait Feed {
@@ -19,7 +19,7 @@ pub trait Feed {
     fn end(&mut self, cpu: u32);
 
     /// Read all records, of each CPU in order. After the `end` nothing more is read.
-    fn take(&mut self, end: bool, each: &mut dyn FnMut(u32, Said));
+    fn take(&mut self, end: bool, each: &mut dyn FnMut(u32, KernelEvent));
 }
 
 /// The group of counters of each CPU, with a ring for each.
@@ -44,9 +44,9 @@ impl Feed for Groups {
         self.open.remove(&cpu);
     }
 
-    fn take(&mut self, _: bool, each: &mut dyn FnMut(u32, Said)) {
+    fn take(&mut self, _: bool, each: &mut dyn FnMut(u32, KernelEvent)) {
         for (cpu, group) in &mut self.open {
-            group.take(|said| each(*cpu, said));
+            group.take(|event| each(*cpu, event));
         }
     }
 }

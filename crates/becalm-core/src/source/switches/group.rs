@@ -18,7 +18,7 @@ use std::os::fd::{AsRawFd, FromRawFd, RawFd};
 
 use super::buffer::Buffer;
 use super::events::{Counted, Pair};
-use super::parse::{self, Members, Said, READ_FORMAT, SAMPLE_TYPE};
+use super::parse::{self, KernelEvent, Members, READ_FORMAT, SAMPLE_TYPE};
 
 /// The layout of struct perf_event_attr up to `clockid` (PERF_ATTR_SIZE_VER3, Linux 3.7 and later; clockid
 /// came with 4.1).
@@ -115,13 +115,13 @@ impl Group {
 
     /// Read what the kernel has written, in order; samples that are not of the clock have the `leader`'s
     /// identifier.
-    pub fn take(&mut self, mut each: impl FnMut(Said)) {
+    pub fn take(&mut self, mut each: impl FnMut(KernelEvent)) {
         let (members, leader, clock) = (self.members, self.leader, self.clock);
-        self.buffer.take(|kind, misc, body| match parse::said(kind, misc, body, members) {
-            Some(Said::Sample { time_ns, id, thread, counts }) if id != clock => {
-                each(Said::Sample { time_ns, id: leader, thread, counts });
+        self.buffer.take(|kind, misc, body| match parse::parse(kind, misc, body, members) {
+            Some(KernelEvent::Sample { time_ns, id, thread, counts }) if id != clock => {
+                each(KernelEvent::Sample { time_ns, id: leader, thread, counts });
             }
-            Some(said) => each(said),
+            Some(event) => each(event),
             None => {}
         });
     }

@@ -1,10 +1,10 @@
 //! A lane: the successive records of one CPU, translated from the kernel's form into the detector's.
 
-use super::parse::{Counts, Said, Thread};
+use super::parse::{Counts, KernelEvent, Thread};
 use super::record::{Record, What};
 
 /// A thread that a record names with its process, so that a new one can be introduced.
-pub type Named = Option<Thread>;
+pub type NamedThread = Option<Thread>;
 
 /// The numbers of irregularities of a lane.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -47,9 +47,9 @@ impl Lane {
     }
 
     /// Translate one record of the kernel; `push` receives records with the threads that they name.
-    pub fn translate(&mut self, said: Said, mut push: impl FnMut(Record, [Named; 2])) {
-        match said {
-            Said::Sample { time_ns, id, thread, counts } => {
+    pub fn translate(&mut self, event: KernelEvent, mut push: impl FnMut(Record, [NamedThread; 2])) {
+        match event {
+            KernelEvent::Sample { time_ns, id, thread, counts } => {
                 if self.counted_in_part(&counts) {
                     self.noticed.shared += 1;
                     push(self.record(time_ns, What::Offline), [None; 2]);
@@ -64,8 +64,8 @@ impl Lane {
                     self.runs = None;
                 }
             }
-            Said::Out { time_ns, next, preempted } => self.out(time_ns, next, preempted, push),
-            Said::In { time_ns, before, task } => {
+            KernelEvent::Out { time_ns, next, preempted } => self.out(time_ns, next, preempted, push),
+            KernelEvent::In { time_ns, before, task } => {
                 // The idle task is not always recorded when it leaves. While it ran, nothing that is counted
                 // happened.
                 if before.1 == 0
@@ -78,7 +78,7 @@ impl Lane {
                     push(self.record(time_ns, what), [None, Some(task)]);
                 }
             }
-            Said::Fork { time_ns, child: (process, child), parent } => {
+            KernelEvent::Fork { time_ns, child: (process, child), parent } => {
                 if child > 0 && process > 0 {
                     let (parent, process) = (parent.max(0) as u32, process as u32);
                     push(
@@ -87,19 +87,19 @@ impl Lane {
                     );
                 }
             }
-            Said::Named { time_ns, task, executes: true, .. } if task > 0 => {
+            KernelEvent::Renamed { time_ns, task, executes: true, .. } if task > 0 => {
                 push(self.record(time_ns, What::Exec(task as u32)), [None; 2]);
             }
-            Said::Exit { time_ns, task } if task > 0 => {
+            KernelEvent::Exit { time_ns, task } if task > 0 => {
                 push(self.record(time_ns, What::Exit(task as u32)), [None; 2]);
             }
-            Said::Named { .. } | Said::Exit { .. } => {}
-            Said::Uncounted { time_ns } => {
+            KernelEvent::Renamed { .. } | KernelEvent::Exit { .. } => {}
+            KernelEvent::Uncounted { time_ns } => {
                 self.noticed.unread += 1;
                 (self.left, self.runs) = (None, None);
                 push(self.record(time_ns, What::Offline), [None; 2]);
             }
-            Said::Lost { time_ns, count } => {
+            KernelEvent::Lost { time_ns, count } => {
                 self.noticed.lost += count;
                 (self.left, self.runs) = (None, None);
                 push(self.record(time_ns, What::Lost), [None; 2]);
@@ -112,7 +112,13 @@ impl Lane {
         self.record(time_ns, What::Offline)
     }
 
-    fn out(&mut self, time_ns: u64, next: Thread, preempted: bool, mut push: impl FnMut(Record, [Named; 2])) {
+    fn out(
+        &mut self,
+        time_ns: u64,
+        next: Thread,
+        preempted: bool,
+        mut push: impl FnMut(Record, [NamedThread; 2]),
+    ) {
         let Some((time_ns, thread, _)) = self.left.take() else {
             // The sample is missing, as at the very beginning.
             if self.begun {
@@ -161,25 +167,25 @@ mod tests {
         Counts { enabled_ns: 100 + away, running_ns: 100, references, misses: references / 10 }
     }
 
-    fn sample(time_ns: u64, id: u64, task: i32, references: u64) -> Said {
-        Said::Sample { time_ns, id, thread: (task, task), counts: counts(references, 0) }
+    fn sample(time_ns: u64, id: u64, task: i32, references: u64) -> KernelEvent {
+        KernelEvent::Sample { time_ns, id, thread: (task, task), counts: counts(references, 0) }
     }
 
-    fn out(time_ns: u64, next: i32) -> Said {
-        Said::Out { time_ns, next: (next, next), preempted: false }
+    fn out(time_ns: u64, next: i32) -> KernelEvent {
+        KernelEvent::Out { time_ns, next: (next, next), preempted: false }
     }
 
-    fn all(said: &[Said]) -> (Vec<Record>, Noticed) {
+    fn all(events: &[KernelEvent]) -> (Vec<Record>, Noticed) {
         let mut lane = Lane::new(3, LEADER);
         let mut records = Vec::new();
-        for each in said {
-            lane.translate(*each, |record, _| records.push(record));
+        for event in events {
+            lane.translate(*event, |record, _| records.push(record));
         }
         (records, lane.noticed)
     }
 
-    fn whats(said: &[Said]) -> Vec<What> {
-        all(said).0.into_iter().map(|record| record.what).collect()
+    fn whats(events: &[KernelEvent]) -> Vec<What> {
+        all(events).0.into_iter().map(|record| record.what).collect()
     }
 
     fn switch(out: u32, to: u32) -> What {
@@ -208,7 +214,7 @@ mod tests {
     #[test]
     fn an_idle_task_that_leaves_in_silence_is_known_by_who_comes() {
         let comes =
-            |time_ns, before, task| Said::In { time_ns, before: (before, before), task: (task, task) };
+            |time_ns, before, task| KernelEvent::In { time_ns, before: (before, before), task: (task, task) };
         let (records, _) = all(&[
             sample(10, LEADER, 7, 100),
             out(11, 0),
@@ -220,24 +226,24 @@ mod tests {
         let silent = What::Switch { out: 0, to: 8, preempted: true };
         assert_eq!(records[1], Record { time_ns: 20, cpu: 3, what: silent, references: 100, misses: 10 });
         assert_eq!(records[2].what, switch(8, 9));
-        assert_eq!(records.len(), 3, "who comes was told by who left");
-        let told = [sample(1, LEADER, 7, 1), out(1, 0), sample(2, LEADER, 0, 1), out(2, 8), comes(2, 0, 8)];
-        assert_eq!(whats(&told), [switch(7, 0), switch(0, 8)]);
+        assert_eq!(records.len(), 3, "the switch in adds no record after the switch out");
+        let events = [sample(1, LEADER, 7, 1), out(1, 0), sample(2, LEADER, 0, 1), out(2, 8), comes(2, 0, 8)];
+        assert_eq!(whats(&events), [switch(7, 0), switch(0, 8)]);
         // Nothing is guessed about a CPU of which nothing is known yet.
         assert_eq!(whats(&[comes(1, 0, 8)]), []);
     }
 
     #[test]
     fn who_has_ended_is_known_by_the_switch_before() {
-        let said = [sample(1, LEADER, 7, 1), out(1, 9), sample(2, LEADER, -1, 2), out(2, 0)];
-        assert_eq!(whats(&said), [switch(7, 9), switch(9, 0)]);
+        let events = [sample(1, LEADER, 7, 1), out(1, 9), sample(2, LEADER, -1, 2), out(2, 0)];
+        assert_eq!(whats(&events), [switch(7, 9), switch(9, 0)]);
         let unnamed = [sample(2, LEADER, -1, 2), out(2, 4), sample(3, LEADER, 4, 2), out(3, 5)];
         assert_eq!(whats(&unnamed), [What::Lost, switch(4, 5)]);
     }
 
     #[test]
     fn what_was_lost_is_told_and_never_guessed() {
-        let lost = Said::Lost { time_ns: 2, count: 40 };
+        let lost = KernelEvent::Lost { time_ns: 2, count: 40 };
         let (records, noticed) =
             all(&[sample(1, LEADER, 7, 1), lost, out(3, 8), sample(4, LEADER, 8, 9), out(4, 0)]);
         let whats: Vec<_> = records.iter().map(|record| record.what).collect();
@@ -249,7 +255,7 @@ mod tests {
 
     #[test]
     fn counters_that_others_had_meanwhile_begin_anew() {
-        let away = Said::Sample { time_ns: 2, id: CLOCK, thread: (7, 7), counts: counts(9, 50) };
+        let away = KernelEvent::Sample { time_ns: 2, id: CLOCK, thread: (7, 7), counts: counts(9, 50) };
         let (records, noticed) = all(&[sample(1, LEADER, 7, 1), out(1, 8), away]);
         let whats: Vec<_> = records.iter().map(|record| record.what).collect();
         assert_eq!(whats, [switch(7, 8), What::Offline, What::Tick]);
@@ -261,7 +267,7 @@ mod tests {
         let (records, noticed) = all(&[
             sample(1, LEADER, 7, 90),
             out(1, 8),
-            Said::Uncounted { time_ns: 2 },
+            KernelEvent::Uncounted { time_ns: 2 },
             sample(3, LEADER, 9, 95),
             out(3, 4),
         ]);
@@ -272,14 +278,24 @@ mod tests {
 
     #[test]
     fn forks_name_parent_and_process_and_ends_their_thread() {
-        let said = [
-            Said::Fork { time_ns: 1, child: (20, 21), parent: 11 },
-            Said::Named { time_ns: 2, task: 21, name: *b"sleep\0\0\0\0\0\0\0\0\0\0\0", executes: true },
-            Said::Named { time_ns: 2, task: 21, name: *b"renamed\0\0\0\0\0\0\0\0\0", executes: false },
-            Said::Exit { time_ns: 3, task: 21 },
-            Said::Exit { time_ns: 3, task: -1 },
+        let events = [
+            KernelEvent::Fork { time_ns: 1, child: (20, 21), parent: 11 },
+            KernelEvent::Renamed {
+                time_ns: 2,
+                task: 21,
+                name: *b"sleep\0\0\0\0\0\0\0\0\0\0\0",
+                executes: true,
+            },
+            KernelEvent::Renamed {
+                time_ns: 2,
+                task: 21,
+                name: *b"renamed\0\0\0\0\0\0\0\0\0",
+                executes: false,
+            },
+            KernelEvent::Exit { time_ns: 3, task: 21 },
+            KernelEvent::Exit { time_ns: 3, task: -1 },
         ];
         let fork = What::Fork { parent: 11, child: 21, process: 20 };
-        assert_eq!(whats(&said), [fork, What::Exec(21), What::Exit(21)]);
+        assert_eq!(whats(&events), [fork, What::Exec(21), What::Exit(21)]);
     }
 }

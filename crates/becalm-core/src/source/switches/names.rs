@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::parse::Said;
+use super::parse::KernelEvent;
 use super::record::Task;
 use crate::source::process::thread_ids;
 
@@ -19,14 +19,14 @@ const MOST: usize = 1 << 18;
 pub struct Names(BTreeMap<Task, (String, bool)>);
 
 impl Names {
-    /// Process a record of the kernel, in order of time.
-    pub fn hear(&mut self, said: &Said) {
-        match *said {
-            Said::Named { task, name, .. } => {
+    /// Update the names by an event of the kernel; events must come in order of time.
+    pub fn update(&mut self, event: &KernelEvent) {
+        match *event {
+            KernelEvent::Renamed { task, name, .. } => {
                 let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
                 self.put(task, String::from_utf8_lossy(&name[..end]).into_owned());
             }
-            Said::Fork { child: (_, child), parent, .. } => {
+            KernelEvent::Fork { child: (_, child), parent, .. } => {
                 let named = |task: i32| u32::try_from(task).ok().and_then(|task| self.0.get(&task));
                 // Records of two CPUs at one moment may come in any order.
                 if named(child).is_none_or(|(_, ended)| *ended) {
@@ -35,7 +35,7 @@ impl Names {
                     }
                 }
             }
-            Said::Exit { task, .. } => {
+            KernelEvent::Exit { task, .. } => {
                 if let Some(known) = u32::try_from(task).ok().and_then(|task| self.0.get_mut(&task)) {
                     known.1 = true;
                 }
@@ -76,19 +76,19 @@ mod tests {
     use super::super::parse::Comm;
     use super::*;
 
-    fn named(task: i32, name: &str) -> Said {
+    fn named(task: i32, name: &str) -> KernelEvent {
         let mut comm = Comm::default();
         comm[..name.len()].copy_from_slice(name.as_bytes());
-        Said::Named { time_ns: 1, task, name: comm, executes: false }
+        KernelEvent::Renamed { time_ns: 1, task, name: comm, executes: false }
     }
 
-    fn fork(parent: i32, child: i32) -> Said {
-        Said::Fork { time_ns: 1, child: (child, child), parent }
+    fn fork(parent: i32, child: i32) -> KernelEvent {
+        KernelEvent::Fork { time_ns: 1, child: (child, child), parent }
     }
 
-    fn heard(said: &[Said]) -> Vec<(Task, String)> {
+    fn names_after(events: &[KernelEvent]) -> Vec<(Task, String)> {
         let mut names = Names::default();
-        said.iter().for_each(|each| names.hear(each));
+        events.iter().for_each(|event| names.update(event));
         names.all().into_iter().collect()
     }
 
@@ -98,18 +98,21 @@ mod tests {
 
     #[test]
     fn a_child_has_the_name_of_its_parent_until_it_has_one_of_its_own() {
-        let said = [named(7, "sh"), fork(7, 8), fork(7, 9), fork(5, 6), named(9, "a-name-of-16-cha")];
-        assert_eq!(heard(&said), are(&[(7, "sh"), (8, "sh"), (9, "a-name-of-16-cha")]));
-        assert_eq!(heard(&[named(-1, "nobody"), named(0, "swapper"), named(3, "")]), []);
-        assert_eq!(heard(&[named(7, "sh"), named(8, "sleep"), fork(7, 8)]), are(&[(7, "sh"), (8, "sleep")]));
+        let events = [named(7, "sh"), fork(7, 8), fork(7, 9), fork(5, 6), named(9, "a-name-of-16-cha")];
+        assert_eq!(names_after(&events), are(&[(7, "sh"), (8, "sh"), (9, "a-name-of-16-cha")]));
+        assert_eq!(names_after(&[named(-1, "nobody"), named(0, "swapper"), named(3, "")]), []);
+        assert_eq!(
+            names_after(&[named(7, "sh"), named(8, "sleep"), fork(7, 8)]),
+            are(&[(7, "sh"), (8, "sleep")])
+        );
     }
 
     #[test]
     fn the_number_of_a_task_that_has_ended_may_be_that_of_another() {
-        let exit = Said::Exit { time_ns: 2, task: 8 };
-        let said = [named(7, "sh"), named(8, "sleep"), exit];
-        assert_eq!(heard(&said), are(&[(7, "sh"), (8, "sleep")]), "it is still called so");
-        assert_eq!(heard(&[&said[..], &[fork(7, 8)]].concat()), are(&[(7, "sh"), (8, "sh")]));
+        let exit = KernelEvent::Exit { time_ns: 2, task: 8 };
+        let events = [named(7, "sh"), named(8, "sleep"), exit];
+        assert_eq!(names_after(&events), are(&[(7, "sh"), (8, "sleep")]), "it is still called so");
+        assert_eq!(names_after(&[&events[..], &[fork(7, 8)]].concat()), are(&[(7, "sh"), (8, "sh")]));
     }
 
     #[test]

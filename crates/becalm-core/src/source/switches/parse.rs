@@ -28,9 +28,9 @@ pub struct Counts {
     pub misses: u64,
 }
 
-/// One record of the kernel.
+/// An event that the kernel has recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
+pub enum KernelEvent {
     /// A sample of a switch of tasks or of the clock, depending on `id`.
     Sample {
         time_ns: u64,
@@ -56,7 +56,7 @@ pub enum Said {
         parent: i32,
     },
     /// A task has a new name, by executing a program or by itself.
-    Named {
+    Renamed {
         time_ns: u64,
         task: i32,
         name: Comm,
@@ -115,41 +115,43 @@ fn comm(bytes: &[u8]) -> Comm {
 }
 
 /// Parse the record of one header (type, misc) and the bytes behind it; None: nothing of interest.
-pub fn said(kind: u32, misc: u16, body: &[u8], members: Members) -> Option<Said> {
+pub fn parse(kind: u32, misc: u16, body: &[u8], members: Members) -> Option<KernelEvent> {
     if kind == SAMPLE {
         return sample(body, members);
     }
     let trailer = body.len().checked_sub(TRAILER)?;
-    said_of(kind, misc, &body[..trailer], (u64_at(body, trailer + 8)?, thread_at(body, trailer)?))
+    parse_body(kind, misc, &body[..trailer], (u64_at(body, trailer + 8)?, thread_at(body, trailer)?))
 }
 
 /// Parse a record that is not a sample, without its end, from which time and current task were read already.
-pub fn said_of(kind: u32, misc: u16, body: &[u8], (time_ns, task): (u64, Thread)) -> Option<Said> {
+pub fn parse_body(kind: u32, misc: u16, body: &[u8], (time_ns, task): (u64, Thread)) -> Option<KernelEvent> {
     Some(match kind {
-        LOST => Said::Lost { time_ns, count: u64_at(body, 8)? },
-        COMM => Said::Named {
+        LOST => KernelEvent::Lost { time_ns, count: u64_at(body, 8)? },
+        COMM => KernelEvent::Renamed {
             time_ns,
             task: thread_at(body, 0)?.1,
             name: comm(&body[8..]),
             executes: misc & MISC_COMM_EXEC != 0,
         },
         // The fields pid, ppid, tid, ptid.
-        FORK => Said::Fork {
+        FORK => KernelEvent::Fork {
             time_ns,
             child: (u32_at(body, 0)? as i32, u32_at(body, 8)? as i32),
             parent: u32_at(body, 12)? as i32,
         },
-        EXIT => Said::Exit { time_ns, task: u32_at(body, 8)? as i32 },
-        SWITCH_CPU_WIDE if misc & MISC_SWITCH_OUT != 0 => {
-            Said::Out { time_ns, next: thread_at(body, 0)?, preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0 }
-        }
-        SWITCH_CPU_WIDE => Said::In { time_ns, before: thread_at(body, 0)?, task },
+        EXIT => KernelEvent::Exit { time_ns, task: u32_at(body, 8)? as i32 },
+        SWITCH_CPU_WIDE if misc & MISC_SWITCH_OUT != 0 => KernelEvent::Out {
+            time_ns,
+            next: thread_at(body, 0)?,
+            preempted: misc & MISC_SWITCH_OUT_PREEMPT != 0,
+        },
+        SWITCH_CPU_WIDE => KernelEvent::In { time_ns, before: thread_at(body, 0)?, task },
         _ => return None,
     })
 }
 
 /// Parse a sample: identifier, pid, tid, time, then nr, enabled, running, (value, id) each.
-fn sample(body: &[u8], members: Members) -> Option<Said> {
+fn sample(body: &[u8], members: Members) -> Option<KernelEvent> {
     let (id, thread, time_ns) = (u64_at(body, 0)?, thread_at(body, 8)?, u64_at(body, 16)?);
     let count = usize::try_from(u64_at(body, 24)?).ok()?;
     let mut counts =
@@ -163,7 +165,7 @@ fn sample(body: &[u8], members: Members) -> Option<Said> {
             counts.misses = value;
         }
     }
-    Some(Said::Sample { time_ns, id, thread, counts })
+    Some(KernelEvent::Sample { time_ns, id, thread, counts })
 }
 
 #[cfg(test)]
@@ -186,23 +188,23 @@ mod tests {
         let body = words(&[11, pair(40, 41), 1_000, 4, 90, 80, 7, 11, 500, 12, 50, 13, 3, 14]);
         let counts = Counts { enabled_ns: 90, running_ns: 80, references: 500, misses: 50 };
         assert_eq!(
-            said(SAMPLE, 0, &body, MEMBERS),
-            Some(Said::Sample { time_ns: 1_000, id: 11, thread: (40, 41), counts })
+            parse(SAMPLE, 0, &body, MEMBERS),
+            Some(KernelEvent::Sample { time_ns: 1_000, id: 11, thread: (40, 41), counts })
         );
-        assert_eq!(said(SAMPLE, 0, &body[..body.len() - 40], MEMBERS), None, "cut");
+        assert_eq!(parse(SAMPLE, 0, &body[..body.len() - 40], MEMBERS), None, "cut");
     }
 
     #[test]
     fn switches_tell_who_is_next_and_whether_it_was_preempted() {
         let body = words(&[pair(7, 8), pair(5, 6), 2_000, 11]);
-        let out = |preempted| Some(Said::Out { time_ns: 2_000, next: (7, 8), preempted });
-        assert_eq!(said(SWITCH_CPU_WIDE, MISC_SWITCH_OUT, &body, MEMBERS), out(false));
+        let out = |preempted| Some(KernelEvent::Out { time_ns: 2_000, next: (7, 8), preempted });
+        assert_eq!(parse(SWITCH_CPU_WIDE, MISC_SWITCH_OUT, &body, MEMBERS), out(false));
         assert_eq!(
-            said(SWITCH_CPU_WIDE, MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT, &body, MEMBERS),
+            parse(SWITCH_CPU_WIDE, MISC_SWITCH_OUT | MISC_SWITCH_OUT_PREEMPT, &body, MEMBERS),
             out(true)
         );
-        let comes = Said::In { time_ns: 2_000, before: (7, 8), task: (5, 6) };
-        assert_eq!(said(SWITCH_CPU_WIDE, 0, &body, MEMBERS), Some(comes));
+        let comes = KernelEvent::In { time_ns: 2_000, before: (7, 8), task: (5, 6) };
+        assert_eq!(parse(SWITCH_CPU_WIDE, 0, &body, MEMBERS), Some(comes));
     }
 
     #[test]
@@ -210,28 +212,28 @@ mod tests {
         let trailer = [pair(1, 1), 3_000, 11];
         let task = words(&[&[pair(20, 10), pair(21, 11), 2_999][..], &trailer].concat());
         assert_eq!(
-            said(FORK, 0, &task, MEMBERS),
-            Some(Said::Fork { time_ns: 3_000, child: (20, 21), parent: 11 })
+            parse(FORK, 0, &task, MEMBERS),
+            Some(KernelEvent::Fork { time_ns: 3_000, child: (20, 21), parent: 11 })
         );
-        assert_eq!(said(EXIT, 0, &task, MEMBERS), Some(Said::Exit { time_ns: 3_000, task: 21 }));
+        assert_eq!(parse(EXIT, 0, &task, MEMBERS), Some(KernelEvent::Exit { time_ns: 3_000, task: 21 }));
         let comm = words(&[&[pair(20, 21), 0x6873][..], &trailer].concat());
         let mut name = Comm::default();
         name[..2].copy_from_slice(b"sh");
-        let named = |executes| Some(Said::Named { time_ns: 3_000, task: 21, name, executes });
-        assert_eq!(said(COMM, MISC_COMM_EXEC, &comm, MEMBERS), named(true));
+        let named = |executes| Some(KernelEvent::Renamed { time_ns: 3_000, task: 21, name, executes });
+        assert_eq!(parse(COMM, MISC_COMM_EXEC, &comm, MEMBERS), named(true));
         assert_eq!(
-            said(COMM, 0, &comm, MEMBERS),
+            parse(COMM, 0, &comm, MEMBERS),
             named(false),
             "a thread that names itself executes nothing"
         );
         let lost = words(&[&[11, 5][..], &trailer].concat());
-        assert_eq!(said(LOST, 0, &lost, MEMBERS), Some(Said::Lost { time_ns: 3_000, count: 5 }));
+        assert_eq!(parse(LOST, 0, &lost, MEMBERS), Some(KernelEvent::Lost { time_ns: 3_000, count: 5 }));
     }
 
     proptest! {
         #[test]
         fn no_bytes_break_it(kind in 0_u32..20, misc in any::<u16>(), body in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _ = said(kind, misc, &body, MEMBERS);
+            let _ = parse(kind, misc, &body, MEMBERS);
         }
     }
 }

@@ -97,13 +97,13 @@ mod tests {
 
     #[test]
     fn records_have_the_form_of_the_detector() {
-        let said = |what| {
+        let written = |what| {
             let mut out = Vec::new();
             Record { time_ns: 5, cpu: 1, what, references: 100, misses: 9 }.write(&mut out);
             String::from_utf8(out).unwrap()
         };
         assert_eq!(
-            said(What::Switch { out: 7, to: 0, preempted: true }),
+            written(What::Switch { out: 7, to: 0, preempted: true }),
             r#"{"time_ns":5,"cpu":1,"what":{"switch":{"out":7,"to":0,"preempted":true}},"references":100,"misses":9}"#
         );
         let mut widest = Vec::new();
@@ -120,7 +120,7 @@ mod tests {
             (What::Lost, r#""lost""#),
             (What::Offline, r#""offline""#),
         ] {
-            let text = said(what);
+            let text = written(what);
             assert!(text.contains(&format!("\"what\":{form},")), "{text}");
             assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{text}");
         }

@@ -11,9 +11,9 @@ use serde::Serialize;
 use super::events::{choices, Choice, EventSet};
 use super::feed::{Feed, Groups};
 use super::group::Refused;
-use super::lane::{Lane, Named, Noticed};
+use super::lane::{Lane, NamedThread, Noticed};
 use super::names::Names;
-use super::parse::Said;
+use super::parse::KernelEvent;
 use super::record::Record;
 use super::threads::Threads;
 use crate::cpus::{list, parse as parse_cpus, Cpus};
@@ -69,7 +69,7 @@ pub struct Recorder {
     lanes: BTreeMap<u32, Lane>,
     /// The CPUs that are not recorded, with the reasons.
     pub absent: BTreeMap<u32, String>,
-    waiting: Vec<(Record, [Named; 2])>,
+    waiting: Vec<(Record, [NamedThread; 2])>,
     threads: Threads,
     pub names: Names,
     before: Trouble,
@@ -165,18 +165,19 @@ impl Recorder {
         let now = now_ns();
         let (lanes, waiting) = (&mut self.lanes, &mut self.waiting);
         let mut named = Vec::new();
-        self.feed.take(end, &mut |cpu, said| {
-            if let Said::Named { time_ns, .. } | Said::Fork { time_ns, .. } | Said::Exit { time_ns, .. } =
-                said
+        self.feed.take(end, &mut |cpu, event| {
+            if let KernelEvent::Renamed { time_ns, .. }
+            | KernelEvent::Fork { time_ns, .. }
+            | KernelEvent::Exit { time_ns, .. } = event
             {
-                named.push((time_ns, said));
+                named.push((time_ns, event));
             }
             if let Some(lane) = lanes.get_mut(&cpu) {
-                lane.translate(said, |record, named| waiting.push((record, named)));
+                lane.translate(event, |record, named| waiting.push((record, named)));
             }
         });
         named.sort_by_key(|(time_ns, _)| *time_ns);
-        named.iter().for_each(|(_, said)| self.names.hear(said));
+        named.iter().for_each(|(_, event)| self.names.update(event));
         if now - self.looked_ns >= LOOK_NS {
             self.looked_ns = now;
             self.come_and_go(now as u64);
@@ -185,24 +186,24 @@ impl Recorder {
         self.waiting.sort_by_key(|(record, _)| record.time_ns);
         let until = if end { u64::MAX } else { (now as u64).saturating_sub(UNDER_WAY_NS) };
         let ready = self.waiting.partition_point(|(record, _)| record.time_ns <= until);
-        let mut told = 0;
-        let mut tell = |record: &Record| {
+        let mut count = 0;
+        let mut write = |record: &Record| {
             if !out.is_empty() {
                 out.push(b',');
             }
             record.write(out);
-            told += 1;
+            count += 1;
         };
         for (mut record, named) in self.waiting.drain(..ready) {
             record.time_ns = record.time_ns.max(self.passed_ns);
             self.passed_ns = record.time_ns;
-            self.threads.introduce(record, named, &mut tell);
+            self.threads.introduce(record, named, &mut write);
         }
         if end {
-            self.threads.end(&mut tell);
+            self.threads.end(&mut write);
         }
-        self.records += told;
-        told
+        self.records += count;
+        count
     }
 
     fn wished(&self, there: &Cpus) -> Vec<u32> {

@@ -4,7 +4,7 @@ use crate::source::switches::events::Pair;
 use crate::source::switches::record::What;
 
 /// Parse the appended records.
-fn told(out: Vec<u8>) -> Vec<serde_json::Value> {
+fn parsed(out: Vec<u8>) -> Vec<serde_json::Value> {
     serde_json::from_str(&format!("[{}]", String::from_utf8(out).unwrap())).unwrap()
 }
 
@@ -21,7 +21,7 @@ fn recorded(work: impl FnOnce()) -> Option<(Vec<serde_json::Value>, Recorder)> {
     work();
     recorder.look(&mut out, false);
     recorder.look(&mut out, true);
-    Some((told(out), recorder))
+    Some((parsed(out), recorder))
 }
 
 /// Return whether all records of a machine that others use, too, were read before the kernel ran out of room;
@@ -84,7 +84,7 @@ fn two_recordings_at_once_both_see_every_switch() {
     .unwrap();
     let mut out = Vec::new();
     other.look(&mut out, true);
-    let others = told(out);
+    let others = parsed(out);
     // SAFETY: cannot fail.
     let thread = unsafe { libc::gettid() };
     for (records, recorder, which) in [(records, recorder, "second"), (others, other, "first")] {
@@ -122,7 +122,7 @@ impl Feed for Stolen {
 
     fn end(&mut self, _: u32) {}
 
-    fn take(&mut self, _: bool, _: &mut dyn FnMut(u32, Said)) {}
+    fn take(&mut self, _: bool, _: &mut dyn FnMut(u32, KernelEvent)) {}
 }
 
 #[test]
@@ -167,9 +167,9 @@ impl Feed for Late {
 
     fn end(&mut self, _: u32) {}
 
-    fn take(&mut self, _: bool, each: &mut dyn FnMut(u32, Said)) {
+    fn take(&mut self, _: bool, each: &mut dyn FnMut(u32, KernelEvent)) {
         for time_ns in self.0.remove(0) {
-            each(0, Said::Named { time_ns, task: 7, name: Default::default(), executes: true });
+            each(0, KernelEvent::Renamed { time_ns, task: 7, name: Default::default(), executes: true });
         }
     }
 }
@@ -182,7 +182,7 @@ fn a_record_that_comes_after_newer_ones_were_passed_on_gets_their_time() {
     let mut out = Vec::new();
     recorder.look(&mut out, false);
     recorder.look(&mut out, true);
-    let times: Vec<u64> = told(out).iter().map(|each| each["time_ns"].as_u64().unwrap()).collect();
+    let times: Vec<u64> = parsed(out).iter().map(|each| each["time_ns"].as_u64().unwrap()).collect();
     assert_eq!(times, [10, 30, 30, 40]);
 }
 
@@ -193,12 +193,12 @@ fn what_cannot_be_recorded_has_a_reason_and_a_way_out() {
         hardware,
         error: io::Error::from_raw_os_error(code),
     };
-    let said = |refused: &Refused| error(refused, EventSet::Llc).to_string();
-    let none = said(&code(libc::ENOENT, true));
+    let message = |refused: &Refused| error(refused, EventSet::Llc).to_string();
+    let none = message(&code(libc::ENOENT, true));
     assert!(none.contains("Miss ratios cannot be seen on this machine") && none.contains("--events faults"));
-    assert!(said(&code(libc::EACCES, false)).contains("perf_event_paranoid"));
-    assert!(said(&code(libc::EBUSY, true)).contains("watchdog"));
-    assert!(said(&code(libc::ENOSYS, false)).contains("CONFIG_PERF_EVENTS"));
+    assert!(message(&code(libc::EACCES, false)).contains("perf_event_paranoid"));
+    assert!(message(&code(libc::EBUSY, true)).contains("watchdog"));
+    assert!(message(&code(libc::ENOSYS, false)).contains("CONFIG_PERF_EVENTS"));
     let missing = Recorder::open(EventSet::Faults, parse_cpus("0,60000"), 1_000_000, Path::new("/"));
     assert!(matches!(missing, Err(RecordError::Domain(_))));
 }

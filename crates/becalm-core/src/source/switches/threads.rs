@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::lane::Named;
+use super::lane::NamedThread;
 use super::record::{Record, Task, What};
 
 /// The largest number of threads: further ones are forgotten and introduced again.
@@ -26,7 +26,7 @@ pub struct Threads {
 
 impl Threads {
     /// Pass a record on, after records that introduce the threads that it names.
-    pub fn introduce(&mut self, record: Record, named: [Named; 2], mut put: impl FnMut(&Record)) {
+    pub fn introduce(&mut self, record: Record, named: [NamedThread; 2], mut put: impl FnMut(&Record)) {
         if self.process_of.len() > MOST || self.ended.len() > MOST {
             self.process_of.clear();
             self.ended.clear();
@@ -89,42 +89,42 @@ mod tests {
     #[test]
     fn each_thread_is_introduced_once_and_not_after_its_end() {
         let mut threads = Threads::default();
-        let mut said = Vec::new();
+        let mut passed = Vec::new();
         let switch = What::Switch { out: 7, to: 8, preempted: false };
-        let mut pass = |what, named| threads.introduce(record(what), named, |each| said.push(each.what));
+        let mut pass = |what, named| threads.introduce(record(what), named, |each| passed.push(each.what));
         pass(switch, [Some((5, 7)), Some((8, 8))]);
         pass(switch, [Some((5, 7)), Some((0, 0))]);
         pass(What::Exit(7), [None; 2]);
         pass(switch, [None, Some((5, 7))]);
         let fork = |child, process| What::Fork { parent: 0, child, process };
-        assert_eq!(said, [fork(7, 5), fork(8, 8), switch, switch, switch, What::Exit(7)]);
+        assert_eq!(passed, [fork(7, 5), fork(8, 8), switch, switch, switch, What::Exit(7)]);
     }
 
     #[test]
     fn who_is_preempted_while_it_exits_ends_when_it_leaves_for_good() {
         let mut threads = Threads::default();
-        let mut said = Vec::new();
+        let mut passed = Vec::new();
         let switch = |out, to, preempted| What::Switch { out, to, preempted };
         for what in
             [What::Exit(7), switch(7, 3, true), switch(3, 7, false), switch(7, 3, false), What::Exit(9)]
         {
-            threads.introduce(record(what), [None; 2], |each| said.push(each.what));
+            threads.introduce(record(what), [None; 2], |each| passed.push(each.what));
         }
-        threads.end(|each| said.push(each.what));
+        threads.end(|each| passed.push(each.what));
         let ends =
             [switch(7, 3, true), switch(3, 7, false), switch(7, 3, false), What::Exit(7), What::Exit(9)];
-        assert_eq!(said, ends);
+        assert_eq!(passed, ends);
     }
 
     #[test]
     fn an_end_that_nobody_saw_comes_after_all_that_was_passed_on_with_the_last_counts_of_its_cpu() {
         let mut threads = Threads::default();
         let at = |time_ns, cpu, what, references| Record { time_ns, cpu, what, references, misses: 0 };
-        let mut said = Vec::new();
+        let mut passed = Vec::new();
         for record in [at(1, 0, What::Exit(7), 10), at(2, 0, What::Tick, 20), at(3, 1, What::Tick, 5)] {
-            threads.introduce(record, [None; 2], |each| said.push(*each));
+            threads.introduce(record, [None; 2], |each| passed.push(*each));
         }
-        threads.end(|each| said.push(*each));
-        assert_eq!(said[2], at(3, 0, What::Exit(7), 20));
+        threads.end(|each| passed.push(*each));
+        assert_eq!(passed[2], at(3, 0, What::Exit(7), 20));
     }
 }

@@ -187,7 +187,7 @@ mod tests {
         has(100);
         let mut turnover = Turnover::begin(&directory, 7, 1).unwrap();
         turnover.page = 4096;
-        let mut said = |pages| {
+        let mut look = |pages| {
             has(pages);
             (turnover.due_ns, turnover.window_ns) = (0, 0);
             let mut out = Vec::new();
@@ -198,11 +198,11 @@ mod tests {
             let counts = (turnover.references, turnover.misses);
             (list.into_iter().map(|each| each["what"].clone()).collect::<Vec<_>>(), counts)
         };
-        assert_eq!(said(100).0[0], "lost", "they were forgotten at the beginning");
-        assert_eq!(said(105), (vec!["tick".into()], (105, 5)));
-        assert_eq!(said(205), (vec!["tick".into()], (310, 105)), "a change: they are forgotten");
-        assert_eq!(said(100).0[0], "lost");
-        assert_eq!(said(100), (vec!["tick".into()], (410, 105)));
+        assert_eq!(look(100).0[0], "lost", "they were forgotten at the beginning");
+        assert_eq!(look(105), (vec!["tick".into()], (105, 5)));
+        assert_eq!(look(205), (vec!["tick".into()], (310, 105)), "a change: they are forgotten");
+        assert_eq!(look(100).0[0], "lost");
+        assert_eq!(look(100), (vec!["tick".into()], (410, 105)));
         assert_eq!(fs::read_to_string(directory.join("clear_refs")).unwrap(), "1");
         fs::remove_file(directory.join("smaps_rollup")).unwrap();
         turnover.due_ns = 0;

@@ -1,6 +1,6 @@
 //! The layout of an event's records, which its attributes determine.
 
-use super::super::parse::{Counts, Said, Thread};
+use super::super::parse::{Counts, KernelEvent, Thread};
 
 /// The bits of sample_type of the fields that have a fixed size and come before READ in a sample, in order.
 const IDENTIFIER: u64 = 1 << 16;
@@ -138,7 +138,7 @@ impl Attributes {
         id: u64,
         body: &[u8],
         member: impl Fn(u64) -> Option<usize>,
-    ) -> Option<(Stamp, Said)> {
+    ) -> Option<(Stamp, KernelEvent)> {
         let has = |bit| self.sample_type & bit != 0;
         let mut words = Words(body);
         words.next_if(has(IDENTIFIER))?;
@@ -167,6 +167,6 @@ impl Attributes {
                 None => {}
             }
         }
-        Some((Stamp { time_ns, cpu, task: thread }, Said::Sample { time_ns, id, thread, counts }))
+        Some((Stamp { time_ns, cpu, task: thread }, KernelEvent::Sample { time_ns, id, thread, counts }))
     }
 }

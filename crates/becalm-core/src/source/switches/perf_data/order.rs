@@ -65,19 +65,19 @@ mod tests {
     #[test]
     fn a_round_later_nothing_earlier_comes() {
         let mut order = Order::default();
-        let mut said = Vec::new();
+        let mut passed = Vec::new();
         for time in [1, 5, 2, 4] {
-            order.push(time, time, |each| said.push(each));
+            order.push(time, time, |each| passed.push(each));
         }
-        order.round(|each| said.push(each));
-        assert!(said.is_empty(), "the first round says nothing of what comes next");
+        order.round(|each| passed.push(each));
+        assert!(passed.is_empty(), "the first round passes nothing on");
         for time in [3, 9, 6] {
-            order.push(time, time, |each| said.push(each));
+            order.push(time, time, |each| passed.push(each));
         }
-        order.round(|each| said.push(each));
-        assert_eq!(said, [1, 2, 3, 4, 5]);
-        order.end(|each| said.push(each));
-        assert_eq!(said, [1, 2, 3, 4, 5, 6, 9]);
+        order.round(|each| passed.push(each));
+        assert_eq!(passed, [1, 2, 3, 4, 5]);
+        order.end(|each| passed.push(each));
+        assert_eq!(passed, [1, 2, 3, 4, 5, 6, 9]);
     }
 
     #[test]

@@ -6,9 +6,9 @@ use std::io::{Read, Seek};
 
 use serde::Serialize;
 
-use super::super::lane::{Lane, Named};
+use super::super::lane::{Lane, NamedThread};
 use super::super::names::Names;
-use super::super::parse::{said_of, Said};
+use super::super::parse::{parse_body, KernelEvent};
 use super::super::record::{Record, Task};
 use super::super::threads::Threads;
 use super::super::Trouble;
@@ -111,17 +111,17 @@ fn read_records<R: Read + Seek>(
 ) -> Result<Summary, PerfError> {
     let mut events: Option<Events> = None;
     let mut lanes: HashMap<u32, Lane> = HashMap::new();
-    let mut order: Order<(u32, Said)> = Order::default();
+    let mut order: Order<(u32, KernelEvent)> = Order::default();
     let mut threads = Threads::default();
     let mut names = Names::default();
     let (mut records, mut switches) = (0, false);
-    let mut pass = |(cpu, said): (u32, Said)| {
-        names.hear(&said);
-        if time(&said) == 0 {
+    let mut pass = |(cpu, event): (u32, KernelEvent)| {
+        names.update(&event);
+        if time(&event) == 0 {
             return;
         }
         let lane = lanes.entry(cpu).or_insert_with(|| Lane::new(cpu, LEADER));
-        lane.translate(said, |record: Record, named: [Named; 2]| {
+        lane.translate(event, |record: Record, named: [NamedThread; 2]| {
             threads.introduce(record, named, |each| {
                 records += 1;
                 put(each);
@@ -147,13 +147,13 @@ fn read_records<R: Read + Seek>(
             };
         }
         let Some(events) = &events else { continue };
-        let Some((cpu, said)) = events.said(kind, misc, &body) else { continue };
+        let Some((cpu, event)) = events.parse(kind, misc, &body) else { continue };
         // Records that perf made up at its start have no CPU.
-        if cpu >= MOST_CPUS && time(&said) > 0 {
+        if cpu >= MOST_CPUS && time(&event) > 0 {
             continue;
         }
         switches |= kind == SWITCH_CPU_WIDE;
-        order.push(time(&said), (cpu, said), &mut pass);
+        order.push(time(&event), (cpu, event), &mut pass);
     }
     order.end(&mut pass);
     threads.end(|each| {
@@ -182,16 +182,16 @@ fn read_records<R: Read + Seek>(
     })
 }
 
-fn time(said: &Said) -> u64 {
-    match *said {
-        Said::Sample { time_ns, .. }
-        | Said::Out { time_ns, .. }
-        | Said::In { time_ns, .. }
-        | Said::Fork { time_ns, .. }
-        | Said::Named { time_ns, .. }
-        | Said::Exit { time_ns, .. }
-        | Said::Lost { time_ns, .. }
-        | Said::Uncounted { time_ns } => time_ns,
+fn time(event: &KernelEvent) -> u64 {
+    match *event {
+        KernelEvent::Sample { time_ns, .. }
+        | KernelEvent::Out { time_ns, .. }
+        | KernelEvent::In { time_ns, .. }
+        | KernelEvent::Fork { time_ns, .. }
+        | KernelEvent::Renamed { time_ns, .. }
+        | KernelEvent::Exit { time_ns, .. }
+        | KernelEvent::Lost { time_ns, .. }
+        | KernelEvent::Uncounted { time_ns } => time_ns,
     }
 }
 
@@ -244,7 +244,7 @@ impl Events {
     }
 
     /// Interpret a record of the kernel and its CPU; None: nothing of interest.
-    fn said(&self, kind: u32, misc: u16, body: &[u8]) -> Option<(u32, Said)> {
+    fn parse(&self, kind: u32, misc: u16, body: &[u8]) -> Option<(u32, KernelEvent)> {
         let identified = self.attributes.first()?.has_identifier();
         if kind == SAMPLE {
             let number = match identified {
@@ -261,8 +261,8 @@ impl Events {
                 let number = self.of_id.get(&id)?;
                 self.members.iter().position(|each| each == number)
             };
-            let (stamp, said) = of.sample(id, body, member)?;
-            return Some((stamp.cpu, said));
+            let (stamp, event) = of.sample(id, body, member)?;
+            return Some((stamp.cpu, event));
         }
         let number = match identified {
             true => self.of_id.get(&word(body, body.len().checked_sub(8)?)?).copied().unwrap_or(0),
@@ -275,9 +275,9 @@ impl Events {
         }
         let body = &body[..body.len() - size];
         if kind == LOST_SAMPLES {
-            return Some((stamp.cpu, Said::Lost { time_ns: stamp.time_ns, count: word(body, 0)? }));
+            return Some((stamp.cpu, KernelEvent::Lost { time_ns: stamp.time_ns, count: word(body, 0)? }));
         }
-        Some((stamp.cpu, said_of(kind, misc, body, (stamp.time_ns, stamp.task))?))
+        Some((stamp.cpu, parse_body(kind, misc, body, (stamp.time_ns, stamp.task))?))
     }
 
     fn counted(&self, number: usize, processor: &str) -> Counted {

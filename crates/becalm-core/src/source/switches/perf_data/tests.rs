@@ -123,8 +123,8 @@ fn through_a_pipe_it_is_the_same() {
 fn a_file_that_is_cut_or_changed_is_refused_in_words_or_read_as_far_as_it_goes() {
     let end = (words(FILE, 40) + words(FILE, 48)) as usize;
     for length in (0..end).step_by(samples(997, 97)) {
-        let said = all(&FILE[..length]).map(|_| ()).expect_err("its header says more").to_string();
-        assert!(said.contains("byte") || said.contains("PERFILE2"), "{said}");
+        let message = all(&FILE[..length]).map(|_| ()).expect_err("its header says more").to_string();
+        assert!(message.contains("byte") || message.contains("PERFILE2"), "{message}");
     }
     let pipe = piped(FILE);
     for length in (0..pipe.len()).step_by(samples(997, 97)) {
@@ -173,26 +173,26 @@ fn names_and_levels_of_what_was_counted_are_the_processors() {
 
 #[test]
 fn what_a_file_lacks_is_said_with_the_way_to_record_it() {
-    let said = |made: Made| all(&made.0).map(|_| ()).unwrap_err().to_string();
+    let message = |made: Made| all(&made.0).map(|_| ()).unwrap_err().to_string();
     let mut sampled = Made::new(0, [2, 3], 4000);
     sampled.switch(10, 7, 8, 100, 0);
-    assert!(said(sampled).contains("context-switches with a period of 1"));
+    assert!(message(sampled).contains("context-switches with a period of 1"));
     let mut alone = Made::new(0, [2, 3], 1);
     alone.put(9, 0, &[1, 7, 10, 0, 3, 1, 1, 5, 1, 6, 2, 7, 3]);
-    let lacks = said(alone);
+    let lacks = message(alone);
     assert!(lacks.contains("--switch-events") && lacks.contains("perf record -a -c 1"), "{lacks}");
     let mut compressed = Made::new(0, [2, 3], 1);
     compressed.put(81, 0, &[0; 4]);
-    let why = said(compressed);
+    let why = message(compressed);
     assert!(why.contains("without -z") && why.contains("through a pipe"), "{why}");
-    assert!(said(Made::new(0, [2, 3], 1)).contains("no records"));
+    assert!(message(Made::new(0, [2, 3], 1)).contains("no records"));
     // Compression and damage are more useful to know than what is lacking.
     let mut lacking = Made::new(0, [2, 3], 4000);
     lacking.switch(10, 7, 8, 100, 0);
     let cut = Made([&lacking.0[..], &[9, 0, 0, 0, 0, 0, 200, 0]].concat());
     lacking.put(81, 0, &[0; 4]);
-    assert!(said(lacking).contains("without -z"));
-    assert!(said(cut).contains("damaged or cut at byte"));
+    assert!(message(lacking).contains("without -z"));
+    assert!(message(cut).contains("damaged or cut at byte"));
     let mut real = FILE.to_vec();
     let period = words(FILE, 24) as usize + 16;
     real[period..period + 8].copy_from_slice(&4000_u64.to_ne_bytes());
@@ -202,7 +202,7 @@ fn what_a_file_lacks_is_said_with_the_way_to_record_it() {
     // The error names both things that are missing, and nothing that is there.
     let mut plain = Made::new(0, [2, 3], 4000);
     plain.switch(10, 7, 8, 100, 0);
-    let why = said(plain);
+    let why = message(plain);
     assert!(
         why.contains("no group led by") && why.contains(", no records of who") && !why.contains("no time"),
         "{why}"
