@@ -79,13 +79,13 @@ pub struct Gauges {
     holders: Vec<(libc::pid_t, String, u64)>,
     counters: Option<(Vec<&'static Event>, Result<RunCounters, String>)>,
     energy: Vec<(&'static str, Option<Energy>)>,
-    done: Done,
-    told_user_only: bool,
+    done: EndReadings,
+    reported_user_only: bool,
 }
 
 /// The readings at the end of a run, before its cleanup command could add to them.
 #[derive(Default)]
-struct Done {
+struct EndReadings {
     course: Option<Course>,
     holders: Vec<(libc::pid_t, String, u64)>,
     counts: Vec<(&'static Event, Result<u64, String>)>,
@@ -93,8 +93,8 @@ struct Done {
 }
 
 /// The measurements of one run.
-pub struct Taken {
-    done: Done,
+pub struct RunMeasurements {
+    done: EndReadings,
     usage: Option<Usage>,
     wall_ns: i64,
 }
@@ -104,8 +104,18 @@ impl Gauges {
     /// `script`.
     pub fn new(starter: libc::pid_t, scripted: bool) -> Self {
         let (resident, course, counters, energy) = (None, None, None, Vec::new());
-        let (holders, done) = (Vec::new(), Done::default());
-        Self { starter, scripted, resident, course, holders, counters, energy, done, told_user_only: false }
+        let (holders, done) = (Vec::new(), EndReadings::default());
+        Self {
+            starter,
+            scripted,
+            resident,
+            course,
+            holders,
+            counters,
+            energy,
+            done,
+            reported_user_only: false,
+        }
     }
 
     /// Prepare for a run with these metrics.
@@ -114,7 +124,7 @@ impl Gauges {
             metrics.iter().filter_map(Metric::quantity).any(|quantity| kind(&quantity.kind))
         };
         let memory = !self.scripted && wanted(|kind| matches!(kind, Kind::Memory(_)));
-        self.done = Done::default();
+        self.done = EndReadings::default();
         self.energy.clear();
         for quantity in metrics.iter().filter_map(Metric::quantity) {
             if let Kind::Energy(domain) = quantity.kind {
@@ -174,7 +184,7 @@ impl Gauges {
         };
         let energy = self.energy.iter().map(used).collect();
         let course = self.course.take().map(|(_, course)| course);
-        self.done = Done { course, holders: std::mem::take(&mut self.holders), counts, energy };
+        self.done = EndReadings { course, holders: std::mem::take(&mut self.holders), counts, energy };
     }
 
     /// Replace the memory over time of the run that has just stopped by a script's.
@@ -188,18 +198,18 @@ impl Gauges {
 
     /// Return the measurements of a run with this usage and length; without usage for one that could not be
     /// started.
-    pub fn end(&mut self, usage: Option<Usage>, wall_ns: i64) -> Taken {
+    pub fn end(&mut self, usage: Option<Usage>, wall_ns: i64) -> RunMeasurements {
         self.course = None;
-        Taken { done: std::mem::take(&mut self.done), usage, wall_ns }
+        RunMeasurements { done: std::mem::take(&mut self.done), usage, wall_ns }
     }
 
     /// Return a remark about how events are counted here, once.
     pub fn remark(&mut self) -> Option<String> {
         let (_, counters) = self.counters.as_ref()?;
-        if self.told_user_only || !counters.as_ref().is_ok_and(|each| each.user_only) {
+        if self.reported_user_only || !counters.as_ref().is_ok_and(|each| each.user_only) {
             return None;
         }
-        self.told_user_only = true;
+        self.reported_user_only = true;
         Some(
             "Events are counted in user mode alone: kernel.perf_event_paranoid hides the kernel's part from this user. \
              As root becalm counts both."
@@ -212,7 +222,7 @@ fn spent() -> i64 {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-impl Taken {
+impl RunMeasurements {
     /// Return the value of a measured metric. With `compared` it must be above zero, since ratios are formed.
     pub fn value(&self, quantity: &'static Quantity, compared: bool) -> Result<f64, MetricError> {
         let unknown = |why: String| MetricError::NotMeasured(quantity.name, why);
@@ -283,11 +293,11 @@ impl Taken {
             .ok_or_else(|| "a counter of the processor's energy could not be read".to_owned())
     }
 
-    /// Return the fields of the `series` event of this run, its memory over time, once per program (`told`).
-    pub fn event(&self, seq: u64, told: &Cell<bool>) -> Option<Map<String, Value>> {
+    /// Return the fields of the `series` event of this run, its memory over time, once per program (`sent`).
+    pub fn event(&self, seq: u64, sent: &Cell<bool>) -> Option<Map<String, Value>> {
         let course =
-            self.done.course.as_ref().filter(|course| course.taken() >= FEWEST_DRAWN && !told.get())?;
-        told.set(true);
+            self.done.course.as_ref().filter(|course| course.taken() >= FEWEST_DRAWN && !sent.get())?;
+        sent.set(true);
         let rows: Vec<Value> = course.samples().iter().map(|(at_ns, bytes)| json!([at_ns, bytes])).collect();
         let holder = |(pid, name, bytes): &(libc::pid_t, String, u64)| json!({"pid": pid, "name": name, "resident_bytes": bytes});
         let consumers: Vec<Value> = self.done.holders.iter().map(holder).collect();
@@ -343,9 +353,9 @@ mod tests {
         gauges.begin(&metrics(&["memory:peak", "memory:average"]));
         assert!(gauges.due_ns().is_some());
         gauges.stop();
-        let taken = gauges.end(usage(1 << 20), 2_000_000);
-        assert_eq!(taken.value(find("memory:peak").unwrap(), true), Ok(1_048_576.0));
-        let said = taken.value(find("memory:average").unwrap(), true).unwrap_err().to_string();
+        let measurements = gauges.end(usage(1 << 20), 2_000_000);
+        assert_eq!(measurements.value(find("memory:peak").unwrap(), true), Ok(1_048_576.0));
+        let said = measurements.value(find("memory:average").unwrap(), true).unwrap_err().to_string();
         assert!(said.contains("2 ms") && said.contains("memory:peak"), "{said}");
         assert_eq!(gauges.due_ns(), None);
     }
@@ -370,9 +380,9 @@ mod tests {
             ("switches:voluntary", 7.0),
             ("switches:involuntary", 11.0),
         ];
-        let taken = Gauges::new(0, false).end(Some(account), 2_000_000_000);
+        let measurements = Gauges::new(0, false).end(Some(account), 2_000_000_000);
         for (name, value) in names {
-            assert_eq!(taken.value(find(name).unwrap(), true), Ok(value), "{name}");
+            assert_eq!(measurements.value(find(name).unwrap(), true), Ok(value), "{name}");
         }
         let not_started = Gauges::new(0, false).end(None, 0);
         for (name, _) in names {
@@ -385,10 +395,10 @@ mod tests {
         let mut gauges = Gauges::new(0, false);
         gauges.begin(&metrics(&["memory:peak"]));
         gauges.stop();
-        let taken = gauges.end(usage(0), 2_000_000);
+        let measurements = gauges.end(usage(0), 2_000_000);
         let peak = find("memory:peak").unwrap();
-        assert_eq!(taken.value(peak, false), Ok(0.0));
-        assert!(taken.value(peak, true).unwrap_err().to_string().contains("ratios"));
+        assert_eq!(measurements.value(peak, false), Ok(0.0));
+        assert!(measurements.value(peak, true).unwrap_err().to_string().contains("ratios"));
     }
 
     #[test]

@@ -200,17 +200,17 @@ impl Runner {
                 swept.remaining
             ));
         }
-        let taken = self.first.gauges.end(ended.row.usage, ended.row.wall_ns);
+        let measurements = self.first.gauges.end(ended.row.usage, ended.row.wall_ns);
         self.first.streams.report(
             ready.workload.output,
             &mut ended.row,
-            (&ready.metrics, &taken),
+            (&ready.metrics, &measurements),
             said,
             talk,
         )?;
         talk.output.finish()?;
         if ended.row.outcome == Outcome::Ok && step.3 >= 0 && !observer.draws() {
-            if let Some(event) = taken.event(seq, &ready.drawn) {
+            if let Some(event) = measurements.event(seq, &ready.drawn) {
                 talk.output.series(event);
             }
         }

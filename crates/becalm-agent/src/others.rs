@@ -7,7 +7,7 @@
 
 use becalm_core::exec::tree::own;
 use becalm_core::source::affinity::Cpus;
-use becalm_core::source::others::{group, name, Interval, Mover, Others as Processes, Taken, NAMED};
+use becalm_core::source::others::{group, name, Consumer, Interval, Mover, Others as Processes, NAMED};
 use becalm_core::source::switches::recorder::RecordError;
 use becalm_core::source::taskstats::Task;
 use becalm_core::source::traffic::{Disks, Traffic};
@@ -205,19 +205,19 @@ fn counted(waits: CountedWaits) -> Value {
         let name = Some(name(pid)).filter(|name| !name.is_empty()).unwrap_or(task);
         json!([pid, name, group(pid), ns, 1])
     };
-    let taken: Vec<Value> = by_process.into_iter().take(NAMED).map(row).collect();
-    json!({"taken": taken, "rest_ns": rest_ns, "own_ns": own_ns, "idle_ns": idle_ns, "unknown_ns": unknown_ns})
+    let rows: Vec<Value> = by_process.into_iter().take(NAMED).map(row).collect();
+    json!({"taken": rows, "rest_ns": rest_ns, "own_ns": own_ns, "idle_ns": idle_ns, "unknown_ns": unknown_ns})
 }
 
 fn reading(interval_ns: u64, interval: Interval, own: Option<(u64, u64)>) -> Value {
-    let row = |Taken { pid, name, group, cpu_ns, count }| json!([pid, name, group, cpu_ns, count]);
-    let taken: Vec<Value> = interval.taken.into_iter().map(row).collect();
+    let row = |Consumer { pid, name, group, cpu_ns, count }| json!([pid, name, group, cpu_ns, count]);
+    let consumers: Vec<Value> = interval.consumers.into_iter().map(row).collect();
     let mover =
         |Mover { pid, name, group, traffic }| json!([pid, name, group, traffic.read, traffic.written]);
     let movers: Vec<Value> = interval.movers.into_iter().map(mover).collect();
     let (exec_ns, wait_ns) = own.unzip();
     json!({
         "interval_ns": interval_ns, "exec_ns": exec_ns, "wait_ns": wait_ns, "rest_ns": interval.rest_ns,
-        "elsewhere_ns": interval.elsewhere_ns, "taken": taken, "movers": movers, "unread": interval.unread,
+        "elsewhere_ns": interval.elsewhere_ns, "taken": consumers, "movers": movers, "unread": interval.unread,
     })
 }

@@ -8,7 +8,7 @@ use becalm_core::metric::{Metric, MetricError, Printed};
 use becalm_core::types::{Outcome, Output as Kind, Row};
 
 use crate::conversation::Conversation;
-use crate::gauges::Taken;
+use crate::gauges::RunMeasurements;
 
 const STDERR_TAIL: usize = 4096;
 const STDOUT_HEAD: usize = 65536;
@@ -106,7 +106,7 @@ impl Streams {
         &mut self,
         kind: Kind,
         row: &mut Row,
-        (metrics, taken): (&[Metric], &Taken),
+        (metrics, measurements): (&[Metric], &RunMeasurements),
         mut said: String,
         talk: &mut Conversation,
     ) -> io::Result<()> {
@@ -122,7 +122,7 @@ impl Streams {
             if row.outcome == Outcome::Ok {
                 let number = |(place, metric): (usize, &Metric)| match metric.quantity() {
                     // The first metric is the one that is compared.
-                    Some(quantity) => taken.value(quantity, place == 0),
+                    Some(quantity) => measurements.value(quantity, place == 0),
                     None => metric.find(&stdout, &stderr),
                 };
                 match metrics.iter().enumerate().map(number).collect() {

@@ -111,9 +111,15 @@ impl Runner {
         for (side, Half { mut row, said }) in halves.into_iter().enumerate() {
             let lane = if side == 0 { Some(&mut self.first) } else { self.second.as_mut() };
             let Some(lane) = lane else { continue };
-            let taken = lane.gauges.end(row.usage, row.wall_ns);
+            let measurements = lane.gauges.end(row.usage, row.wall_ns);
             let metrics = &ready[side].metrics;
-            lane.streams.report(ready[side].workload.output, &mut row, (metrics, &taken), said, talk)?;
+            lane.streams.report(
+                ready[side].workload.output,
+                &mut row,
+                (metrics, &measurements),
+                said,
+                talk,
+            )?;
         }
         talk.output.finish()?;
         Ok((outcomes[0].or(outcomes[1]), attention))

@@ -89,7 +89,7 @@ const WITH_TURBO: &[&str] = &[
 
 /// The default words of the next boot, on which the rows are based.
 const WORDS: Words =
-    Words { words: &[], possible: proof::anywhere, proof: proof::untold, known_from: "", binds: false };
+    Words { words: &[], possible: proof::anywhere, proof: proof::unproven, known_from: "", binds: false };
 
 /// All knobs, in the order in which they are listed.
 pub const CATALOGUE: &[Knob] = &joined::<{ KNOBS.len() + SCHEDULER.len() }>(KNOBS, SCHEDULER);

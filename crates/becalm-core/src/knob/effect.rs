@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use super::cpus::{self, Cpus};
-use super::proof::{Evidence, Log, Taken};
+use super::proof::{Evidence, Finding, Log};
 use super::row::{Boot, Knob};
 use super::tree::Tree;
 
@@ -39,12 +39,12 @@ pub fn effect(tree: &Tree, knob: &'static Knob, value: &str) -> Option<Effect> {
     // Fixed words switch off a feature that is on without them.
     let words = if value == "on" { &[] } else { boot.words };
     let parameters: Vec<String> = words.iter().map(|word| word.replace("{}", &spelled)).collect();
-    let (taken, how) = taken(tree, boot, value, &parameters, &set.clone().unwrap_or_default());
+    let (taken, how) = examine(tree, boot, value, &parameters, &set.clone().unwrap_or_default());
     let value = value.to_owned();
     Some(Effect { knob: knob.name, value, parameters, cpus: set.map(|_| spelled), taken, how })
 }
 
-fn taken(tree: &Tree, boot: &Boot, value: &str, parameters: &[String], cpus: &Cpus) -> Taken {
+fn examine(tree: &Tree, boot: &Boot, value: &str, parameters: &[String], cpus: &Cpus) -> Finding {
     let line = tree.read("/proc/cmdline").unwrap_or_default();
     if !parameters.iter().all(|wanted| line.split_ascii_whitespace().any(|word| word == wanted)) {
         return (Some(false), format!("the kernel's command line is {line:?}"));
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_given_and_not_taken_is_told() {
+    fn parameters_that_the_kernel_ignores_are_reported() {
         let here = Played::new(
             "ignored",
             &[
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_is_known_from_what_the_kernel_shows() {
+    fn parameters_in_effect_are_found_in_what_the_kernel_shows() {
         let here = Played::new(
             "taken",
             &[

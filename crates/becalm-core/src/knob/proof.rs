@@ -9,7 +9,7 @@ use super::tree::{Tree, CPU};
 
 /// Whether the kernel has a setting, None if it does not show that; and the evidence, or what was found
 /// instead.
-pub type Taken = (Option<bool>, String);
+pub type Finding = (Option<bool>, String);
 
 /// The requested value, and the places to examine.
 pub struct Evidence<'a> {
@@ -26,7 +26,7 @@ pub fn anywhere(_tree: &Tree) -> Result<(), String> {
 }
 
 /// Return that nothing shows it.
-pub fn untold(_: &Evidence) -> Taken {
+pub fn unproven(_: &Evidence) -> Finding {
     (None, "nothing in this kernel tells".to_owned())
 }
 
@@ -64,12 +64,12 @@ fn has(tree: &Tree, path: &str, without: &str) -> Result<(), String> {
 }
 
 /// Examine the CPUs that the scheduler leaves alone.
-pub fn isolated(seen: &Evidence) -> Taken {
+pub fn isolated(seen: &Evidence) -> Finding {
     listed(seen.tree, "isolated", seen.cpus, "isolated")
 }
 
 /// Examine the CPUs without the tick.
-pub fn tickless(seen: &Evidence) -> Taken {
+pub fn tickless(seen: &Evidence) -> Finding {
     if can_be_tickless(seen.tree).is_err() {
         return (Some(false), "this kernel has no NO_HZ_FULL".to_owned());
     }
@@ -82,7 +82,7 @@ pub fn tickless(seen: &Evidence) -> Taken {
 }
 
 /// Examine a file of CPUs.
-fn listed(tree: &Tree, name: &str, wanted: &Cpus, what: &str) -> Taken {
+fn listed(tree: &Tree, name: &str, wanted: &Cpus, what: &str) -> Finding {
     let path = format!("{CPU}/{name}");
     let Ok(text) = tree.read(&path) else { return (None, format!("there is no {path} to see it by")) };
     let found = cpus::parse(&text).unwrap_or_default();
@@ -96,7 +96,7 @@ fn listed(tree: &Tree, name: &str, wanted: &Cpus, what: &str) -> Taken {
 
 /// Examine which CPUs are offloaded, which RCU reports at boot (kernel/rcu/tree_plugin.h); since 5.17 every
 /// CPU has a thread for it as soon as one is, so threads alone show only that some are.
-pub fn callbacks(seen: &Evidence) -> Taken {
+pub fn callbacks(seen: &Evidence) -> Finding {
     const SAYS: &str = "Offload RCU callbacks from CPUs: ";
     if let Some(list) = seen.log.after(SAYS) {
         let found = cpus::parse(list.trim_end_matches('.')).unwrap_or_default();
@@ -117,7 +117,7 @@ pub fn callbacks(seen: &Evidence) -> Taken {
 }
 
 /// Examine whether the watchdogs are off.
-pub fn watchdogs(seen: &Evidence) -> Taken {
+pub fn watchdogs(seen: &Evidence) -> Finding {
     if seen.value != "off" {
         return (None, "the machine's default".to_owned());
     }
@@ -134,22 +134,25 @@ pub fn watchdogs(seen: &Evidence) -> Taken {
 
 /// Examine the idle driver. With any idle=, intel_idle does not load (drivers/idle/intel_idle.c); polling is
 /// announced (arch/x86 process.c).
-pub fn idle(seen: &Evidence) -> Taken {
+pub fn idle(seen: &Evidence) -> Finding {
     let driver = seen.tree.read(&format!("{CPU}/cpuidle/current_driver")).unwrap_or("none".to_owned());
     if driver == "intel_idle" {
         return (Some(false), "the idle driver is still intel_idle".to_owned());
     }
     if seen.value == "poll" {
-        let said = seen.log.has("using polling idle threads");
-        let how =
-            if said { "the kernel's log says: using polling idle threads" } else { "its log does not tell" };
-        return (said.then_some(true), how.to_owned());
+        let announced = seen.log.has("using polling idle threads");
+        let how = if announced {
+            "the kernel's log says: using polling idle threads"
+        } else {
+            "its log does not tell"
+        };
+        return (announced.then_some(true), how.to_owned());
     }
     (Some(true), format!("the idle driver is {driver}"))
 }
 
 /// Examine the mitigations in effect, by a vulnerability that every processor has (spectre_v1 first).
-pub fn mitigations(seen: &Evidence) -> Taken {
+pub fn mitigations(seen: &Evidence) -> Finding {
     let directory = format!("{CPU}/vulnerabilities");
     let names = seen.tree.names(&directory);
     let first = ["spectre_v1", "spectre_v2"].into_iter().chain(names.iter().map(String::as_str));
@@ -164,7 +167,7 @@ pub fn mitigations(seen: &Evidence) -> Taken {
 }
 
 /// Examine the driver that controls the frequency.
-pub fn frequency_driver(seen: &Evidence) -> Taken {
+pub fn frequency_driver(seen: &Evidence) -> Finding {
     let driver = driver(seen.tree).unwrap_or("none".to_owned());
     (Some(pstate(seen.tree) == (seen.value == "on")), format!("the frequency driver is {driver}"))
 }

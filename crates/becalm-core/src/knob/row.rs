@@ -8,7 +8,7 @@ use super::cpus::Cpus;
 use super::domain::Domain;
 use super::draft::Draft;
 use super::process::ProcessSettings;
-use super::proof::{Evidence, Taken};
+use super::proof::{Evidence, Finding};
 use super::tree::Tree;
 
 /// The place where a knob acts: one process, the running machine, or its next boot.
@@ -99,7 +99,7 @@ pub struct Boot {
     pub possible: fn(&Tree) -> Result<(), String>,
     /// Find out whether the running kernel uses it: a word on the command line proves nothing.
     #[serde(skip)]
-    pub proof: fn(&Evidence) -> Taken,
+    pub proof: fn(&Evidence) -> Finding,
     /// The source of what is known about it, for the docs.
     pub known_from: &'static str,
     /// Whether nothing runs on its CPUs by itself, not even the program, which has to be bound to them.

@@ -46,7 +46,7 @@ struct Seen {
 
 /// A process, or the ended ones of one name, and their CPU time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Taken {
+pub struct Consumer {
     /// Its number; None for processes that have ended.
     pub pid: Option<u32>,
     pub name: String,
@@ -70,7 +70,7 @@ pub struct Mover {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interval {
     /// The reported processes, the largest first.
-    pub taken: Vec<Taken>,
+    pub consumers: Vec<Consumer>,
     /// The CPU time of all other processes together.
     pub rest_ns: u64,
     /// The CPU time of the processes that may use none of the given CPUs.
@@ -133,7 +133,7 @@ impl Others {
     pub fn interval(&mut self, interval_ns: u64, shared: Option<&Cpus>) -> Interval {
         let gone = self.read();
         self.read_traffic();
-        let mut told = self.moved();
+        let mut interval = self.moved();
         let mut taken: Vec<(u32, u64)> = Vec::new();
         for (pid, seen) in &mut self.seen {
             let cpu_ns = seen.clock_ns.saturating_sub(seen.base_ns);
@@ -144,23 +144,23 @@ impl Others {
         }
         taken.sort_unstable_by_key(|(pid, cpu_ns)| (std::cmp::Reverse(*cpu_ns), *pid));
         for (pid, cpu_ns) in taken {
-            if told.taken.len() >= NAMED || cpu_ns < interval_ns / SHARE {
-                told.rest_ns += cpu_ns;
+            if interval.consumers.len() >= NAMED || cpu_ns < interval_ns / SHARE {
+                interval.rest_ns += cpu_ns;
                 continue;
             }
             // An unreadable set of CPUs (the process has just ended) counts as all.
             let elsewhere =
                 shared.zip(allowed(pid as i32)).is_some_and(|(shared, its)| disjoint(shared, &its));
             if elsewhere {
-                told.elsewhere_ns += cpu_ns;
+                interval.elsewhere_ns += cpu_ns;
                 continue;
             }
             let name = name(pid);
             let group = self.groups.entry(pid).or_insert_with(|| group(pid)).clone();
-            told.taken.push(Taken { pid: Some(pid), name, group, cpu_ns, count: 1 });
+            interval.consumers.push(Consumer { pid: Some(pid), name, group, cpu_ns, count: 1 });
         }
-        self.add_ended(&gone, &mut told);
-        told
+        self.add_ended(&gone, &mut interval);
+        interval
     }
 
     /// Read the traffic of all others that have run since it was last read.
@@ -188,7 +188,7 @@ impl Others {
 
     /// Return the traffic since the beginning of the interval, and begin another.
     fn moved(&mut self) -> Interval {
-        let mut told = Interval::default();
+        let mut interval = Interval::default();
         let mut moved: Vec<(u32, Traffic)> = Vec::new();
         let starters = self.starters;
         for (pid, seen) in &mut self.seen {
@@ -202,16 +202,16 @@ impl Others {
                         moved.push((*pid, traffic));
                     }
                 }
-                None => told.unread += u64::from(seen.clock_ns > seen.base_ns),
+                None => interval.unread += u64::from(seen.clock_ns > seen.base_ns),
             }
         }
         moved.sort_unstable_by_key(|(pid, traffic)| (std::cmp::Reverse(traffic.bytes()), *pid));
         moved.truncate(NAMED);
         for (pid, traffic) in moved {
             let group = self.groups.entry(pid).or_insert_with(|| group(pid)).clone();
-            told.movers.push(Mover { pid, name: name(pid), group, traffic });
+            interval.movers.push(Mover { pid, name: name(pid), group, traffic });
         }
-        told
+        interval
     }
 
     /// Return the CPU time and the run-queue wait of the programs' live processes, summed over their threads,
@@ -224,7 +224,7 @@ impl Others {
         })
     }
 
-    fn add_ended(&mut self, gone: &HashMap<u32, Seen>, told: &mut Interval) {
+    fn add_ended(&mut self, gone: &HashMap<u32, Seen>, interval: &mut Interval) {
         let mut by_name: HashMap<[u8; 16], (u64, u64)> = HashMap::new();
         for (process, (name, exec_ns)) in self.ended.drain() {
             if self.seen.contains_key(&process) {
@@ -241,7 +241,7 @@ impl Others {
         }
         for (name, (cpu_ns, count)) in by_name {
             let name = String::from_utf8_lossy(name.split(|byte| *byte == 0).next().unwrap_or_default());
-            told.taken.push(Taken {
+            interval.consumers.push(Consumer {
                 pid: None,
                 name: name.into_owned(),
                 group: String::new(),
@@ -249,7 +249,7 @@ impl Others {
                 count,
             });
         }
-        told.taken.sort_by(|one, other| (other.cpu_ns, &one.name).cmp(&(one.cpu_ns, &other.name)));
+        interval.consumers.sort_by(|one, other| (other.cpu_ns, &one.name).cmp(&(one.cpu_ns, &other.name)));
     }
 
     /// Read the clocks of all processes. Return those that have ended since, and remove them from the table.
@@ -400,10 +400,10 @@ mod tests {
         let before =
             Seen { base_ns: 100, clock_ns: 200, traffic: None, traffic_clock_ns: 0, own: false, reading: 0 };
         let mine = Seen { own: true, ..before };
-        let mut told = Interval::default();
-        others.add_ended(&HashMap::from([(two, before), (three, mine)]), &mut told);
+        let mut interval = Interval::default();
+        others.add_ended(&HashMap::from([(two, before), (three, mine)]), &mut interval);
         let found: Vec<_> =
-            told.taken.iter().map(|each| (each.pid, &*each.name, each.cpu_ns, each.count)).collect();
+            interval.consumers.iter().map(|each| (each.pid, &*each.name, each.cpu_ns, each.count)).collect();
         assert_eq!(found, [(None, "cc1", 5_900, 2)]);
     }
 
@@ -414,13 +414,13 @@ mod tests {
         others.begin();
         assert!(others.seen.values().all(|seen| seen.reading == 1 && seen.base_ns == seen.clock_ns));
         assert!(!others.seen[&own].own);
-        let told = others.interval(1, None);
-        assert!(told.taken.len() <= NAMED);
-        assert!(told.taken.iter().any(|each| each.pid == Some(own)));
+        let interval = others.interval(1, None);
+        assert!(interval.consumers.len() <= NAMED);
+        assert!(interval.consumers.iter().any(|each| each.pid == Some(own)));
     }
 
     #[test]
-    fn traffic_is_told_of_an_interval_once() {
+    fn traffic_is_reported_in_one_interval() {
         let mut others = Others::open([u32::MAX; 3]).unwrap();
         let moved = |read| Traffic { read, written: 0 };
         let seen =
