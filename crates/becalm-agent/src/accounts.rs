@@ -152,7 +152,7 @@ impl Accounts {
     /// kernel's sums include.
     pub fn ended(&mut self, pid: u32, queue: Option<RunQueue>, early: RunQueue) -> (Own, Option<Exit>) {
         let counts = self.counters.as_ref().map_or(Counts::default(), Counters::since);
-        let (own, exit) = self.told(pid, queue, early);
+        let (own, exit) = self.read_accounts(pid, queue, early);
         (Own { counts, ..own }, exit)
     }
 
@@ -170,18 +170,18 @@ impl Accounts {
         if let Some(pid) = pids[1] {
             self.family.alongside(pid);
         }
-        let mut told = [(None, None), (None, None)];
+        let mut accounts = [(None, None), (None, None)];
         for side in 0..2 {
             if let Some(pid) = pids[side] {
-                let (own, exit) = self.told(pid, queues[side], early[side]);
-                told[side] = (Some(Own { counts: counts[side], ..own }), exit);
+                let (own, exit) = self.read_accounts(pid, queues[side], early[side]);
+                accounts[side] = (Some(Own { counts: counts[side], ..own }), exit);
                 self.family.next();
             }
         }
-        told
+        accounts
     }
 
-    fn told(&mut self, pid: u32, queue: Option<RunQueue>, early: RunQueue) -> (Own, Option<Exit>) {
+    fn read_accounts(&mut self, pid: u32, queue: Option<RunQueue>, early: RunQueue) -> (Own, Option<Exit>) {
         let leader = Delays::of_schedstat(
             queue.and_then(|queue| u64::try_from(queue.exec_ns).ok()),
             queue.and_then(|queue| u64::try_from(queue.wait_ns).ok()),
@@ -195,7 +195,7 @@ impl Accounts {
         self.look();
         let Some(taskstats) = &mut self.taskstats else { return (weakest, None) };
         let follows = taskstats.listens();
-        let (asked, told_ns) =
+        let (asked, answered_ns) =
             timed(|| if follows { taskstats.of_leader(pid) } else { taskstats.of_process(pid) });
         let counted = |delays: Delays| if self.delays_counted { delays } else { delays.without_accounting() };
         // A kernel without delay accounting (CONFIG_TASK_DELAY_ACCT) sends zeros.
@@ -213,7 +213,7 @@ impl Accounts {
             let known = self.reasons.iter().any(|(what, _)| *what == "delays");
             (!known).then(|| self.reasons.push(("delays", NOT_CREDIBLE.to_owned())));
         }
-        let exit = self.family.ending(pid).and_then(|ending| Exit::new(&ending, &process, told_ns));
+        let exit = self.family.ending(pid).and_then(|ending| Exit::new(&ending, &process, answered_ns));
         let (tasks, lost) = (Some(tasks), Some(lost));
         (Own { level, scope: Scope::Tree, delays, tasks, lost, ..Own::default() }, exit)
     }
@@ -224,8 +224,8 @@ fn timed<T>(mut ask: impl FnMut() -> T) -> (T, i64) {
     let mut asked = || {
         let begun_ns = now_ns();
         let answer = ask();
-        let told_ns = now_ns();
-        (answer, told_ns, told_ns - begun_ns)
+        let answered_ns = now_ns();
+        (answer, answered_ns, answered_ns - begun_ns)
     };
     let mut best = asked();
     for _ in 1..QUESTIONS {
@@ -245,7 +245,7 @@ fn timed<T>(mut ask: impl FnMut() -> T) -> (T, i64) {
 /// the exit records only.
 pub fn with_usage(mut own: Own, cpu_ns: u64) -> Own {
     if own.scope == Scope::Tree && own.tasks > Some(1) {
-        own.delays.0[0] = own.delays.0[0].map(|told| told.max(cpu_ns));
+        own.delays.0[0] = own.delays.0[0].map(|reported| reported.max(cpu_ns));
     }
     own
 }

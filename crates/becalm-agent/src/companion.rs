@@ -49,7 +49,7 @@ impl Companion {
     /// The inner error is a sentence about the load.
     pub fn load(demand: &Demand, talk: &mut Conversation) -> io::Result<Result<Self, Failure>> {
         Self::start(&LOAD, talk, |mut report| match keep_for_load(demand) {
-            Ok(()) => i32::from(load::tell(report, demand, None, None).is_err()),
+            Ok(()) => i32::from(load::run_and_report(report, demand, None, None).is_err()),
             Err(message) => {
                 let event = json!({"event": "error", "kind": "system", "message": message});
                 drop(report.write_all(format!("{event}\n").as_bytes()));

@@ -93,7 +93,7 @@ struct Following<'a> {
     last: Account,
     readings: u64,
     /// Whether an account has been sent.
-    told: bool,
+    sent: bool,
     /// The CPU time of this thread when following began, ns.
     begun_ns: i64,
 }
@@ -141,13 +141,13 @@ impl<'a> Following<'a> {
             delays,
             last,
             readings: 1,
-            told: false,
+            sent: false,
             begun_ns,
         })
     }
 
     fn go(&mut self, talk: &mut Conversation) -> io::Result<Result<Value, Failure>> {
-        self.tell(talk, false, true, 0)?;
+        self.send_account(talk, false, true, 0)?;
         let mut pace = Pace::new(now_ns(), self.wish.period_ns, LARGEST_SHARE);
         let (start, mut cost) = (self.spent_ns(), 0);
         let process = reading(self.held.pidfd.as_raw_fd());
@@ -177,7 +177,7 @@ impl<'a> Following<'a> {
                 Err(error) => return Ok(Err(unreadable(self.wish.pid, &error))),
             };
             let over = ended || !whole || stopped;
-            self.tell(talk, ended || !whole, whole, pace.skipped)?;
+            self.send_account(talk, ended || !whole, whole, pace.skipped)?;
             if over {
                 return Ok(Ok(json!({
                     "ended": ended || !whole,
@@ -197,18 +197,24 @@ impl<'a> Following<'a> {
     }
 
     /// Send the last account, with the load of the machine in the interval.
-    fn tell(&mut self, talk: &mut Conversation, ended: bool, whole: bool, skipped: u64) -> io::Result<()> {
+    fn send_account(
+        &mut self,
+        talk: &mut Conversation,
+        ended: bool,
+        whole: bool,
+        skipped: u64,
+    ) -> io::Result<()> {
         let mut event = json!({
             "id": self.wish.id, "event": "followed", "at_ns": self.reading.clock.now_ns(), "process": self.last,
             "ended": ended, "whole": whole, "skipped": skipped, "cost_ns": self.spent_ns() - self.begun_ns,
         });
-        if let (true, Value::Object(fields)) = (self.wish.load && self.told, &mut event) {
+        if let (true, Value::Object(fields)) = (self.wish.load && self.sent, &mut event) {
             fields.extend(self.reading.load(self.root));
         }
         if self.wish.consumers > 0 {
             event["consumers"] = self.reading.consumers(self.root, self.wish.consumers);
         }
-        self.told = true;
+        self.sent = true;
         talk.output.send(&event)
     }
 }

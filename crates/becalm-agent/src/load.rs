@@ -77,7 +77,7 @@ pub fn run(options: Options) -> ExitCode {
         command.args(words);
         command
     });
-    match tell(report, &options.demand, options.time_ns, command) {
+    match run_and_report(report, &options.demand, options.time_ns, command) {
         Ok(made) => code(&made),
         // The reader of the report shows the error to the user.
         Err(error) if options.report.is_some() => failed(&error),
@@ -89,19 +89,19 @@ pub fn run(options: Options) -> ExitCode {
 }
 
 /// Generate the load, and report in lines of JSON when it is up and its results, or the error.
-pub fn tell(
+pub fn run_and_report(
     mut report: File,
     demand: &Demand,
     time_ns: Option<i64>,
     command: Option<Command>,
 ) -> Result<Report, LoadError> {
-    let mut tell = |value: &Value| {
+    let mut write_event = |value: &Value| {
         let line = format!("{value}\n");
         // A closed report is ignored.
         let _ = report.write_all(line.as_bytes());
     };
-    let made = crew::run(demand, time_ns, command, || tell(&json!({"event": "started"})));
-    tell(&match &made {
+    let made = crew::run(demand, time_ns, command, || write_event(&json!({"event": "started"})));
+    write_event(&match &made {
         Ok(made) => made.to_json(),
         Err(error) => json!({"event": "error", "kind": error.kind(), "message": error.to_string()}),
     });

@@ -110,7 +110,7 @@ impl Machine {
 
     /// Begin a conversation: its title, its owner's name, and the consent to restarts.
     pub fn greet(&mut self, title: String, owner: &str, reboot: bool) -> Result<(), Failure> {
-        self.held.call(owner)?;
+        self.held.set_name(owner)?;
         self.reboot = reboot;
         if let Some(helper) = &mut self.helper {
             let wait = self.held.context.patience.as_secs_f64();
@@ -146,7 +146,7 @@ impl Machine {
     /// Fetch what only root may read; return the rest of the helper's answer.
     fn look(&mut self) -> Answer {
         let Some(helper) = &mut self.helper else { return Ok(Value::Null) };
-        let view = helper.tell("view")?;
+        let view = helper.request("view")?;
         self.held.tree = seen(&view);
         Ok(view)
     }
@@ -283,7 +283,7 @@ impl Machine {
                 // If the file cannot be opened, programs run where they are started.
                 drop(self.open_task_file());
             }
-            Some(helper) if kept => self.joins = helper.tell("join_kept")?["joins"] == true,
+            Some(helper) if kept => self.joins = helper.request("join_kept")?["joins"] == true,
             Some(_) => {}
         }
         Ok(())
@@ -324,7 +324,7 @@ impl Machine {
             return Ok(restored(&self.held.tree, &places, ""));
         };
         (self.joins, self.placed) = (false, None);
-        let report = without_event(helper.tell("release")?);
+        let report = without_event(helper.request("release")?);
         Ok(with_interrupts(&self.held.tree, report))
     }
 
@@ -399,7 +399,7 @@ impl Machine {
                 json!({"drift": self.held.drift(), "clamped": self.held.clamped(), "remarks": remarks}),
             );
         };
-        let mut noticed = without_event(helper.tell("noticed")?);
+        let mut noticed = without_event(helper.request("noticed")?);
         if let Some(all) = noticed["remarks"].as_array_mut() {
             all.extend(remarks.drain(..).map(Value::from));
         }
@@ -409,7 +409,7 @@ impl Machine {
     /// Drop all files from the page cache.
     pub fn drop_caches(&mut self) -> Result<(), Failure> {
         if let Some(helper) = &mut self.helper {
-            return helper.tell("drop_caches").map(drop);
+            return helper.request("drop_caches").map(drop);
         }
         self.held.drop_caches()
     }

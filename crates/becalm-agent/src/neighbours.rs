@@ -49,8 +49,8 @@ impl Tallies {
     /// Remove and return the totals in the form of a block's answer.
     pub fn take(&mut self) -> Value {
         let all = std::mem::take(&mut self.0);
-        let told = |(workload, (runs, did))| json!({"workload": workload, "runs": runs, "did": did});
-        all.into_iter().map(told).collect()
+        let row = |(workload, (runs, did))| json!({"workload": workload, "runs": runs, "did": did});
+        all.into_iter().map(row).collect()
     }
 }
 
@@ -173,12 +173,12 @@ mod tests {
         let did = |restarts, status| Tally { restarts, status, ..Tally::default() };
         all.add(3, &[did(1, None), did(2, Some(1))]);
         all.add(3, &[did(4, None), did(0, None)]);
-        let told = all.take();
+        let rows = all.take();
         assert_eq!(
-            (&told[0]["workload"], &told[0]["runs"], &told[0]["did"][0]["restarts"]),
+            (&rows[0]["workload"], &rows[0]["runs"], &rows[0]["did"][0]["restarts"]),
             (&json!(3), &json!(2), &json!(5))
         );
-        assert_eq!(told[0]["did"][1]["status"], 1);
+        assert_eq!(rows[0]["did"][1]["status"], 1);
         assert_eq!(all.take(), json!([]));
     }
 }

@@ -193,7 +193,7 @@ impl Observer {
     pub fn end(&mut self, output: &mut Output) -> BTreeMap<&'static str, String> {
         self.close(output);
         if let Some(last) = self.ended {
-            self.tell_others(last, true, output);
+            self.report_others(last, true, output);
         }
         if let Some((_, sampler)) = &self.sampler {
             sampler.pause();
@@ -344,12 +344,12 @@ impl Observer {
         let least_ns = LEAST_NS.max(self.probe.price_ns.saturating_mul(SHARE));
         if self.place.clock.now_ns() - open.begin.at_ns() >= least_ns {
             self.close(output);
-            self.tell_others(seq, false, output);
+            self.report_others(seq, false, output);
         }
     }
 
     /// Report what others did until the run `last`, if it is time or the block ends.
-    fn tell_others(&mut self, last: u64, ends: bool, output: &mut Output) {
+    fn report_others(&mut self, last: u64, ends: bool, output: &mut Output) {
         let Some(others) = &mut self.others else { return };
         if let Some(accounts) = &mut self.accounts {
             others.ended(accounts.strangers());

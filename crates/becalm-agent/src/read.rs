@@ -55,14 +55,14 @@ impl Reading {
         }
         let seen = Processes::read(&Place::new(root));
         let took_ns = self.clock.now_ns() - at_ns;
-        let told = self.processes.as_ref().map(|last| {
+        let consumers = self.processes.as_ref().map(|last| {
             let used = seen.since(&last.seen, count as usize, &own());
             let named =
                 used.iter().map(|each| json!({"pid": each.pid, "name": each.name, "cpu_ns": each.cpu_ns}));
             json!({"interval_ns": at_ns - last.at_ns, "used": named.collect::<Vec<_>>()})
         });
         self.processes = Some(Looked { seen, at_ns, again_ns: at_ns + LOOKING_SHARE * took_ns });
-        told.unwrap_or_default()
+        consumers.unwrap_or_default()
     }
 
     /// Return the load of the machine below a root since the previous reading: `load`, `unknown` and

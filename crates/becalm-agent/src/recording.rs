@@ -117,7 +117,7 @@ impl Recording {
     }
 
     /// Send which events are counted, and on which CPUs.
-    pub fn tell(&self, talk: &mut Conversation) -> io::Result<()> {
+    pub fn send_setup(&self, talk: &mut Conversation) -> io::Result<()> {
         let mut event = json!({
             "id": self.id, "event": "recording", "events": self.wish.events, "by": self.wish.by,
             "miss_ratio": self.wish.events == EventSet::Llc, "window_ns": self.wish.window_ns,
@@ -276,7 +276,7 @@ pub fn record(
         Ok(opened) => opened,
         Err(failure) => return Ok(Err(failure)),
     };
-    recording.tell(talk)?;
+    recording.send_setup(talk)?;
     let mut ended = false;
     // A stop may have arrived in the same read as the request, which polling would not report again.
     let mut over = talk.attend()? != Attention::Nothing;
@@ -290,9 +290,9 @@ pub fn record(
         }
         recording.look(talk)?;
     }
-    let mut said = recording.end(talk)?;
-    said["ended"] = ended.into();
-    Ok(Ok(said))
+    let mut summary = recording.end(talk)?;
+    summary["ended"] = ended.into();
+    Ok(Ok(summary))
 }
 
 /// Hold a process, after checking that it exists and has this start time.

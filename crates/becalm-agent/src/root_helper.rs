@@ -143,7 +143,7 @@ impl Helper {
     }
 
     /// Send a request without fields.
-    pub fn tell(&mut self, what: &str) -> Result<Value, Failure> {
+    pub fn request(&mut self, what: &str) -> Result<Value, Failure> {
         self.ask(what, json!({}))
     }
 

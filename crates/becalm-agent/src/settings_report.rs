@@ -93,7 +93,7 @@ pub fn status(tree: &Tree, busy: Option<String>) -> Result<Value, Failure> {
             "this_boot": found.begin.boot == journal::boot_id(tree),
             "kept": found.kept,
             "damaged": found.damaged,
-            "places": found.entries.iter().filter(|entry| entry.may_be_on()).map(place).collect::<Vec<_>>(),
+            "places": found.entries.iter().filter(|entry| entry.may_hold_ours()).map(place).collect::<Vec<_>>(),
         },
         "busy": busy,
         "note": note,

@@ -26,12 +26,12 @@ fn a_handmade_file_is_read() {
     assert_eq!((header.machine.as_str(), header.boot.as_str()), ("0123456789abcdef", "a-boot"));
     assert_eq!((header.model.as_str(), header.source.as_str()), ("A Processor", "rdtscp;lfence"));
     assert_eq!(header.names, ["parse", "größe"]);
-    let told: Vec<_> = found
+    let intervals: Vec<_> = found
         .records()
         .map(|each| (each.name, each.start, each.ticks, each.began_on, each.ended_on, each.flags))
         .collect();
     assert_eq!(
-        told,
+        intervals,
         [
             (0, 1_000_100, 400, 0, 0, 0),
             (1, 1_001_000, 10_000, 1, 0, MIGRATED),
@@ -82,9 +82,10 @@ fn a_flipped_bit_costs_only_the_block_that_contains_it() {
         assert_eq!(found.header, whole.header, "bit {bit}");
         assert!(!found.flaws.is_empty(), "bit {bit}");
         let lost = if hit(0) || hit(1) { vec![Flaw::Lost(3)] } else { vec![] };
-        let told: Vec<_> = found.flaws.iter().copied().filter(|each| matches!(each, Flaw::Lost(_))).collect();
+        let flaws: Vec<_> =
+            found.flaws.iter().copied().filter(|each| matches!(each, Flaw::Lost(_))).collect();
         // Where the closing is damaged, the blocks give the same number.
-        assert_eq!(told, lost, "bit {bit}");
+        assert_eq!(flaws, lost, "bit {bit}");
     }
 }
 
@@ -201,10 +202,10 @@ fn a_thread_that_moves_between_begin_and_end_is_seen() {
         writer.flush(&mut ring, 0).unwrap();
         writer.close().unwrap();
         let found = read(&std::fs::read(&path).unwrap());
-        let told: Vec<_> =
+        let intervals: Vec<_> =
             found.records().map(|each| (each.began_on, each.ended_on, each.flags & MIGRATED)).collect();
         let (first, second) = (first as u16, second as u16);
-        assert_eq!(told, [(first, second, MIGRATED), (first, first, 0)]);
+        assert_eq!(intervals, [(first, second, MIGRATED), (first, first, 0)]);
         std::fs::remove_file(&path).unwrap();
     });
     moving.join().unwrap();

@@ -79,7 +79,7 @@ impl Server {
         }
         match request {
             Request::Hello { protocol, title, owner, interrupt_wait_s } => {
-                self.held.call(&owner)?;
+                self.held.set_name(&owner)?;
                 self.greet(protocol, title, interrupt_wait_s)
             }
             Request::View {} => Ok(self.view()),

@@ -90,11 +90,11 @@ mod tests {
     fn what_the_kernel_is_asked_is_what_its_files_say() {
         let tree = Tree::new(Path::new("/"));
         let me = std::process::id();
-        let (told, tid) = std::sync::mpsc::channel();
+        let (sender, tid) = std::sync::mpsc::channel();
         let (come, go) = std::sync::mpsc::channel::<()>();
         let other = std::thread::spawn(move || {
             // SAFETY: no arguments.
-            told.send(unsafe { libc::gettid() }).unwrap();
+            sender.send(unsafe { libc::gettid() }).unwrap();
             assert!(go.recv().is_err());
         });
         // These two stay; other tests have threads that come and go.
@@ -106,8 +106,8 @@ mod tests {
         assert_eq!(threads(&tree, 1), all);
         let (_, online) = tree.cpus();
         for tid in mine {
-            let told: Cpus = allowed_to(&tree, tid).unwrap().intersection(&online).copied().collect();
-            assert_eq!(active_affinity(tid), Some(told));
+            let expected: Cpus = allowed_to(&tree, tid).unwrap().intersection(&online).copied().collect();
+            assert_eq!(active_affinity(tid), Some(expected));
         }
         drop(come);
         other.join().unwrap();

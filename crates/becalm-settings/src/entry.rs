@@ -70,11 +70,11 @@ impl Entry {
     /// while groups come and go does not: it is over before anybody looks.
     pub fn of_settings(&self) -> bool {
         let haste = matches!(&self.place, Place::File { path } if path == EXPEDITED);
-        !haste && self.may_be_on()
+        !haste && self.may_hold_ours()
     }
 
     /// Return whether the value of the place may come from becalm. A disowned place holds no value of ours.
-    pub fn may_be_on(&self) -> bool {
+    pub fn may_hold_ours(&self) -> bool {
         self.side_effect || !self.ours.is_empty()
     }
 
@@ -85,7 +85,7 @@ impl Entry {
     }
 
     /// Record a value as ours: one that was asked for, or one that the kernel made of `asked`.
-    pub fn owns_up(&mut self, value: String, asked: Option<String>) {
+    pub fn record_ours(&mut self, value: String, asked: Option<String>) {
         match asked {
             Some(asked) => drop(self.made_of.insert(value.clone(), asked)),
             None => drop(self.made_of.remove(&value)),

@@ -281,7 +281,7 @@ impl Hold {
             return Ok(());
         }
         self.journaled(|journal| journal.ours(number, value, asked))?;
-        self.entries[number].owns_up(value.to_owned(), asked.map(str::to_owned));
+        self.entries[number].record_ours(value.to_owned(), asked.map(str::to_owned));
         self.announced = true;
         Ok(())
     }

@@ -265,7 +265,7 @@ pub fn parse(bytes: &[u8]) -> Recorded {
             Some(Record::Place { index, entry }) => drop(entries.insert(index, entry)),
             Some(Record::Ours { index, value, asked }) => match entries.get_mut(&index) {
                 Some(entry) => {
-                    entry.owns_up(value, asked);
+                    entry.record_ours(value, asked);
                     entry.doubtful = true;
                 }
                 None => found.damaged.push(number + 1),

@@ -62,7 +62,7 @@ impl Lock {
             }
             tries += 1;
             if tries > TRIES {
-                return Err(Failure::busy(&said(tree)));
+                return Err(Failure::busy(&describe_holder(tree)));
             }
             sleep(Duration::from_millis(50));
         }
@@ -84,14 +84,14 @@ impl Lock {
 /// The lock may not be opened by this user.
 pub fn holder(tree: &Tree) -> io::Result<Option<String>> {
     match tree.open(LOCK, libc::O_RDONLY | libc::O_NONBLOCK, 0) {
-        Ok(file) => Ok((!unlocked(&file)).then(|| said(tree))),
+        Ok(file) => Ok((!unlocked(&file)).then(|| describe_holder(tree))),
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
         Err(_) => Ok(None),
     }
 }
 
 /// Describe the lock's holder where it is known that somebody has it.
-pub fn said(tree: &Tree) -> String {
+pub fn describe_holder(tree: &Tree) -> String {
     let (who, what) = (tree.read(HOLDER).unwrap_or_default(), title::load(tree, HOLDER));
     let recorded = if what.is_empty() { who.clone() } else { format!("{who} ({what})") };
     let found = tree.about(LOCK).map(|about| holders(&about)).unwrap_or_default();
@@ -152,10 +152,10 @@ mod tests {
         fs::write(root.join("run"), "").unwrap();
         let word = String::new;
         let begin = Begin { boot: word(), becalm: word(), user: word(), pid: 1, title: word(), at: 0 };
-        let said = Lock::take(&Tree::new(&root), &begin).err().map(|error| error.to_string());
+        let message = Lock::take(&Tree::new(&root), &begin).err().map(|error| error.to_string());
         fs::remove_dir_all(&root).unwrap();
         let place = format!("{}/run/becalm cannot be written, so nothing was changed: ", root.display());
-        assert!(said.as_ref().is_some_and(|said| said.starts_with(&place)), "{said:?}");
+        assert!(message.as_ref().is_some_and(|message| message.starts_with(&place)), "{message:?}");
     }
 
     #[test]

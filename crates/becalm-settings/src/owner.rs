@@ -11,7 +11,7 @@ const MOST: usize = 64;
 
 impl Held {
     /// Set the name that the user chose. Raise a refusal for one that could be misread in a sentence.
-    pub fn call(&mut self, name: &str) -> Result<(), Failure> {
+    pub fn set_name(&mut self, name: &str) -> Result<(), Failure> {
         let plain = |letter: char| letter.is_ascii_alphanumeric() || "._@-".contains(letter);
         if name.len() > MOST || !name.chars().all(plain) {
             let message = format!(

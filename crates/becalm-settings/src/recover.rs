@@ -100,8 +100,8 @@ fn clear_of(tree: &Tree, found: &Recorded, who: &str, now: u64, force: bool) -> 
 
 /// Return the outcomes of places of settings, and of others that are not as they were.
 pub fn of_settings(entries: &[Entry], places: Vec<Restored>) -> Vec<Restored> {
-    let told = |(entry, place): &(&Entry, Restored)| entry.of_settings() || !place.settled();
-    entries.iter().zip(places).filter(told).map(|(_, place)| place).collect()
+    let is_reported = |(entry, place): &(&Entry, Restored)| entry.of_settings() || !place.settled();
+    entries.iter().zip(places).filter(is_reported).map(|(_, place)| place).collect()
 }
 
 /// Remove the journal after a restore, or leave in it only what is still to be restored.

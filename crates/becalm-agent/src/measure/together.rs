@@ -95,7 +95,7 @@ impl Runner {
                 }
             }
         }
-        tell_apart(&mut halves);
+        record_start_difference(&mut halves);
         let of_second = left(seq + 1);
         let swept = sweep();
         let all = swept.killed + swept.remaining.len() as u32;
@@ -217,7 +217,7 @@ impl Runner {
 }
 
 /// Record how far apart the two started, unless one of them was ended early or never began.
-fn tell_apart([first, second]: &mut [Half; 2]) {
+fn record_start_difference([first, second]: &mut [Half; 2]) {
     let early = |half: &Half| matches!(half.row.outcome, Outcome::Aborted | Outcome::Refused);
     if !early(first) && !early(second) {
         let apart_ns = first.row.started_ns - second.row.started_ns;

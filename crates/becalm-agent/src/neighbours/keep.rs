@@ -84,23 +84,23 @@ impl Tally {
 /// Keep the neighbours running until SIGTERM, report in lines of JSON when they are at work and their totals,
 /// and return the exit code.
 pub fn keep(mut report: File, wanted: &[ReadyNeighbour], base: &BaseEnvironment) -> i32 {
-    let mut said = Keeper::new(wanted, base).map_err(|error| cannot(&error)).and_then(|mut keeper| {
+    let mut event = Keeper::new(wanted, base).map_err(|error| cannot(&error)).and_then(|mut keeper| {
         let up = keeper.start_all();
         if up.is_ok() {
-            tell(&mut report, &json!({"event": "started"}));
-            keeper.until_told();
+            write_event(&mut report, &json!({"event": "started"}));
+            keeper.wait_for_end();
         }
         let did = keeper.end();
         up.map(|()| json!({"event": "done", "neighbours": did}))
     });
-    if let Err(message) = &said {
-        said = Ok(json!({"event": "error", "message": message}));
+    if let Err(message) = &event {
+        event = Ok(json!({"event": "error", "message": message}));
     }
-    tell(&mut report, &said.unwrap_or_default());
+    write_event(&mut report, &event.unwrap_or_default());
     0
 }
 
-fn tell(report: &mut File, value: &serde_json::Value) {
+fn write_event(report: &mut File, value: &serde_json::Value) {
     // A closed report is ignored.
     let _ = report.write_all(format!("{value}\n").as_bytes());
 }
@@ -113,7 +113,7 @@ fn cannot(error: &io::Error) -> String {
 struct Keeper<'a> {
     spawner: Spawner,
     null: File,
-    told: OwnedFd,
+    signals: OwnedFd,
     base: &'a BaseEnvironment,
     all: Vec<Kept<'a>>,
 }
@@ -132,7 +132,7 @@ struct Kept<'a> {
 impl<'a> Keeper<'a> {
     fn new(wanted: &'a [ReadyNeighbour], base: &'a BaseEnvironment) -> io::Result<Self> {
         adopt_orphans()?;
-        let told = signals()?;
+        let signals = signals()?;
         let one = |wanted| Kept {
             wanted,
             child: None,
@@ -145,7 +145,7 @@ impl<'a> Keeper<'a> {
         Ok(Self {
             spawner: Spawner::new(None)?,
             null: File::options().read(true).write(true).open("/dev/null")?,
-            told,
+            signals,
             base,
             all: wanted.iter().map(one).collect(),
         })
@@ -172,7 +172,7 @@ impl<'a> Keeper<'a> {
     }
 
     /// Restart neighbours whenever they end, until an end is requested.
-    fn until_told(&mut self) {
+    fn wait_for_end(&mut self) {
         while !self.over() {
             let next_ns = self.all.iter().filter(|kept| kept.child.is_none()).map(|kept| kept.again_ns).min();
             if self.wait(next_ns).is_err() {
@@ -187,7 +187,7 @@ impl<'a> Keeper<'a> {
             .all
             .iter()
             .map(|kept| kept.child.as_ref().map_or(NOTHING, |child| reading(child.pidfd.as_raw_fd())));
-        let mut polls: Vec<_> = ends.chain([reading(self.told.as_raw_fd())]).collect();
+        let mut polls: Vec<_> = ends.chain([reading(self.signals.as_raw_fd())]).collect();
         poll(&mut polls, until_ns.map(|at| (at - now_ns()).max(0)))?;
         for (index, poll) in polls.iter().enumerate().take(self.all.len()) {
             if poll.revents != 0 {
@@ -270,7 +270,7 @@ impl<'a> Keeper<'a> {
 
     /// Return whether an end is requested. The signal stays unread, so that the result stays true.
     fn over(&self) -> bool {
-        readable(self.told.as_raw_fd()).unwrap_or(true)
+        readable(self.signals.as_raw_fd()).unwrap_or(true)
     }
 
     /// End all neighbours with everything they have started, and return their totals.

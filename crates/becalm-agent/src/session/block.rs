@@ -45,7 +45,7 @@ impl Session {
             let root = self.machine.tree.path("/");
             match Recording::open(id, &wish, &root) {
                 Ok(recording) => {
-                    recording.tell(&mut self.talk)?;
+                    recording.send_setup(&mut self.talk)?;
                     self.runner.recording = Some(recording);
                 }
                 Err(failure) => return Ok(Err(failure)),

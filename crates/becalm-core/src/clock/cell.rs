@@ -98,7 +98,7 @@ fn described(
     mut bench: Bench,
     check: Check,
     begun: Begun,
-    (t_min, t_diff): (Result<Confirmed, Unmeasurable>, Result<Told, Unmeasurable>),
+    (t_min, t_diff): (Result<Confirmed, Unmeasurable>, Result<ConfirmedDifference, Unmeasurable>),
 ) -> Cell {
     let reference_additions = t_min.map_or(REFERENCE, |(found, _)| found.length);
     let reference_many = if t_min.is_ok() { criteria.large } else { criteria.many };
@@ -150,7 +150,7 @@ fn described(
 /// distinguished.
 type Confirmed = (Found, Evidence);
 /// See `Confirmed`.
-type Told = (Option<Separation>, Confirmed);
+type ConfirmedDifference = (Option<Separation>, Confirmed);
 
 /// Search for both figures with short sets, and confirm each with large ones.
 fn answers(
@@ -158,7 +158,7 @@ fn answers(
     criteria: &Criteria,
     bench: &mut Bench,
     begun_ns: i64,
-) -> (Result<Confirmed, Unmeasurable>, Result<Told, Unmeasurable>) {
+) -> (Result<Confirmed, Unmeasurable>, Result<ConfirmedDifference, Unmeasurable>) {
     let part = |share: f64| asked.time.mul_f64(share);
     bench.ends(begun_ns, part(SEARCHED[0]));
     let searched = search(bench, criteria, asked.published);

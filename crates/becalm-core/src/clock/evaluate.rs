@@ -24,7 +24,7 @@ const MOST_OF_BUDGET: f64 = 0.75;
 pub fn evaluate(
     request: &Request,
     loaded: &Loaded,
-    tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+    send: &mut dyn FnMut(&Event) -> std::io::Result<()>,
 ) -> Result<(), Refused> {
     let time = AnyClock::System;
     let begun_ns = time.now_ns();
@@ -54,19 +54,19 @@ pub fn evaluate(
     let check = rounds::checked()?;
     let trust = Trust::collect(&clock, check, cpu, pinned.is_ok(), &allowed);
     let doubts = trust.doubts();
-    tell(&Event::Trust { trust: Box::new(trust), doubts })?;
+    send(&Event::Trust { trust: Box::new(trust), doubts })?;
 
     let mut timers = Vec::new();
     for row in rows {
         match row.timer {
             Ok(timer) => timers.push((row.description, timer)),
             Err(reason) => {
-                tell(&Event::Absent { timer: Some(row.description.name), flush: None, reason })?;
+                send(&Event::Absent { timer: Some(row.description.name), flush: None, reason })?;
             }
         }
     }
     let budget = Duration::from_nanos(request.budget_ns);
-    let flushes = affordable(written, timers.len(), budget, tell)?;
+    let flushes = affordable(written, timers.len(), budget, send)?;
     let cells: Vec<(usize, usize)> = (0..flushes.len())
         .flat_map(|flush| (0..timers.len()).map(move |timer| (flush, timer)))
         .filter(|(flush, timer)| {
@@ -75,7 +75,7 @@ pub fn evaluate(
             !request.done.iter().any(is)
         })
         .collect();
-    tell(&Event::Planned { cells: cells.len() })?;
+    send(&Event::Planned { cells: cells.len() })?;
     let rounds = Rounds {
         timers: &timers,
         flushes: &flushes,
@@ -89,8 +89,8 @@ pub fn evaluate(
         budget,
         check: rounds::checked,
     };
-    rounds.measure(cells, tell)?;
-    tell(&Event::Done { elapsed_ns: time.since(begun_ns).as_nanos() as u64 })?;
+    rounds.measure(cells, send)?;
+    send(&Event::Done { elapsed_ns: time.since(begun_ns).as_nanos() as u64 })?;
     Ok(())
 }
 
@@ -99,7 +99,7 @@ fn affordable(
     rows: Vec<Flush>,
     timers: usize,
     budget: Duration,
-    tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+    send: &mut dyn FnMut(&Event) -> std::io::Result<()>,
 ) -> Result<Vec<(Flush, Duration)>, Refused> {
     let mut found = Vec::new();
     for row in rows {
@@ -123,7 +123,7 @@ fn affordable(
             }
         }
         match reason {
-            Some(reason) => tell(&Event::Absent { timer: None, flush: Some(row.name), reason })?,
+            Some(reason) => send(&Event::Absent { timer: None, flush: Some(row.name), reason })?,
             None => found.push((row, time)),
         }
     }
@@ -141,7 +141,7 @@ mod tests {
     const SMALL: &str = r#"{"budget_ns": 300000000, "filter": "robust", "search": "grid", "seed": 1,
         "timers": ["barrier", "cycles"], "flushes": ["L1"]}"#;
 
-    fn told(request: &Request) -> Result<Vec<Event>, Refused> {
+    fn events(request: &Request) -> Result<Vec<Event>, Refused> {
         let mut events = Vec::new();
         evaluate(request, &Loaded::default(), &mut |event| {
             events.push(event.clone());
@@ -151,8 +151,8 @@ mod tests {
     }
 
     #[test]
-    fn events_come_in_their_order_and_a_cell_is_told() {
-        let events = match told(&request(SMALL)) {
+    fn events_are_sent_in_order_with_each_cell() {
+        let events = match events(&request(SMALL)) {
             Ok(events) => events,
             // The chain may fail on a machine under load; then there is no other event.
             Err(Refused::Chain { ratio }) => return assert!((ratio - 3.0).abs() > 0.03),
@@ -184,10 +184,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_done_is_not_done_again() {
+    fn finished_cells_are_not_measured_again() {
         let mut wanted = request(SMALL);
         wanted.done = vec![("barrier".into(), "L1".into()), ("cycles".into(), "L1".into())];
-        match told(&wanted) {
+        match events(&wanted) {
             Ok(events) => assert!(events.contains(&Event::Planned { cells: 0 }), "{events:?}"),
             Err(Refused::Chain { .. }) => {}
             Err(other) => panic!("{other}"),
@@ -206,14 +206,14 @@ mod tests {
                 "timers" => wanted.timers = vec![bad.into()],
                 _ => wanted.flushes = vec![bad.into()],
             }
-            match told(&wanted) {
+            match events(&wanted) {
                 Err(Refused::Unknown { what, known, .. }) => assert!(what == bad && !known.is_empty()),
                 other => panic!("{other:?}"),
             }
         }
         let mut wanted = request(SMALL);
         wanted.cpu = Some(60_000);
-        match told(&wanted) {
+        match events(&wanted) {
             Err(Refused::Cpu { cpu: 60_000, reason }) => {
                 assert!(reason.starts_with("this process may use "), "{reason}")
             }

@@ -116,7 +116,7 @@ pub enum Refused {
     },
     /// The reader of the reports is gone.
     #[error("The result cannot be sent: {0}.")]
-    Told(#[from] std::io::Error),
+    NotSent(#[from] std::io::Error),
 }
 
 impl Request {

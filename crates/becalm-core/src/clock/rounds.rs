@@ -84,21 +84,21 @@ impl Rounds<'_> {
     pub fn measure(
         &self,
         cells: Vec<(usize, usize)>,
-        tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+        send: &mut dyn FnMut(&Event) -> std::io::Result<()>,
     ) -> Result<(), Refused> {
         let mut places: Vec<Place> = cells
             .into_iter()
             .map(|(flush, timer)| Place { flush, timer, known: None, takes: Duration::ZERO })
             .collect();
         if self.published {
-            return self.search(self.budget, &mut places, tell);
+            return self.search(self.budget, &mut places, send);
         }
         for (turn, share) in TURNS {
             let ends = self.budget.mul_f64(share);
             match turn {
-                Turn::Search => self.search(ends, &mut places, tell)?,
-                Turn::Repeat => self.repeat(ends, &mut places, tell)?,
-                Turn::Confirm => self.confirm(ends, &mut places, tell)?,
+                Turn::Search => self.search(ends, &mut places, send)?,
+                Turn::Repeat => self.repeat(ends, &mut places, send)?,
+                Turn::Confirm => self.confirm(ends, &mut places, send)?,
             }
         }
         Ok(())
@@ -109,7 +109,7 @@ impl Rounds<'_> {
         &self,
         ends: Duration,
         places: &mut [Place],
-        tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+        send: &mut dyn FnMut(&Event) -> std::io::Result<()>,
     ) -> Result<(), Refused> {
         let again = places.iter().any(|place| place.known.is_some());
         let mut cells: Vec<usize> = (0..places.len()).filter(|at| !places[*at].answered()).collect();
@@ -117,7 +117,7 @@ impl Rounds<'_> {
             self.fitting(&mut cells, self.left(ends), places);
         }
         if again && !cells.is_empty() {
-            tell(&Event::Again { cells: cells.len() })?;
+            send(&Event::Again { cells: cells.len() })?;
         }
         let mut written = Written::default();
         for (index, at) in cells.iter().copied().enumerate() {
@@ -133,10 +133,10 @@ impl Rounds<'_> {
             let buffer = written.of(place.flush, self.flushes);
             let (timer, flush) = (self.timers[place.timer].0.name, self.flushes[place.flush].0.name);
             match self.attempts(place, near, time, buffer) {
-                Ok(found) => tell(&Event::Cell(Box::new(found)))?,
+                Ok(found) => send(&Event::Cell(Box::new(found)))?,
                 Err(reason) => {
                     let reason = reason.to_string();
-                    tell(&Event::Absent { timer: Some(timer), flush: Some(flush), reason })?;
+                    send(&Event::Absent { timer: Some(timer), flush: Some(flush), reason })?;
                 }
             }
         }
@@ -149,7 +149,7 @@ impl Rounds<'_> {
         &self,
         ends: Duration,
         places: &mut [Place],
-        tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+        send: &mut dyn FnMut(&Event) -> std::io::Result<()>,
     ) -> Result<(), Refused> {
         let cells: Vec<usize> = (0..places.len()).filter(|at| places[*at].answered()).collect();
         let mut written = Written::default();
@@ -167,7 +167,7 @@ impl Rounds<'_> {
                 Ok(Some(last)) => known.confirmed_by(last),
                 Ok(None) | Err(_) => known,
             };
-            tell(&Event::Cell(Box::new(known.clone())))?;
+            send(&Event::Cell(Box::new(known.clone())))?;
             place.known = Some(known);
         }
         Ok(())
@@ -178,14 +178,14 @@ impl Rounds<'_> {
         &self,
         ends: Duration,
         places: &mut [Place],
-        tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+        send: &mut dyn FnMut(&Event) -> std::io::Result<()>,
     ) -> Result<(), Refused> {
         let rows = self.flushes.len() as u32;
         let mut written = Written::default();
         for row in rows..SEARCHES * rows {
             let left = self.left(ends);
             let flush = (row % rows) as usize;
-            self.repeat_row(flush, left, left / (SEARCHES * rows - row), places, &mut written, tell)?;
+            self.repeat_row(flush, left, left / (SEARCHES * rows - row), places, &mut written, send)?;
         }
         Ok(())
     }
@@ -200,7 +200,7 @@ impl Rounds<'_> {
         share: Duration,
         places: &mut [Place],
         written: &mut Written,
-        tell: &mut dyn FnMut(&Event) -> std::io::Result<()>,
+        send: &mut dyn FnMut(&Event) -> std::io::Result<()>,
     ) -> Result<(), Refused> {
         let is = |at: &usize| places[*at].flush == flush && places[*at].answered();
         let cells: Vec<usize> = (0..places.len()).filter(is).collect();
@@ -214,7 +214,7 @@ impl Rounds<'_> {
             // A suspended machine or a failed check of the chain in one search does not count against the
             // others.
             if let Ok(known) = self.once(&mut places[at], Depth::Usual, near, time, buffer) {
-                tell(&Event::Cell(Box::new(known)))?;
+                send(&Event::Cell(Box::new(known)))?;
             }
         }
         Ok(())

@@ -27,14 +27,14 @@ pub fn run(request: &Request, loaded: &Loaded) -> ExitCode {
     // SAFETY: no pointers.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM) };
     let mut out = io::stdout().lock();
-    match evaluate(request, loaded, &mut |event: &Event| tell(&mut out, &json!(event))) {
+    match evaluate(request, loaded, &mut |event: &Event| send(&mut out, &json!(event))) {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Refused::Told(_)) => ExitCode::from(3),
+        Err(Refused::NotSent(_)) => ExitCode::from(3),
         Err(reason) => {
             let usage = matches!(reason, Refused::Unknown { .. });
-            let told =
-                tell(&mut out, &json!({"event": "error", "usage": usage, "message": reason.to_string()}));
-            drop(told);
+            let sent =
+                send(&mut out, &json!({"event": "error", "usage": usage, "message": reason.to_string()}));
+            drop(sent);
             ExitCode::from(3)
         }
     }
@@ -43,11 +43,11 @@ pub fn run(request: &Request, loaded: &Loaded) -> ExitCode {
 /// Report that a request names something that cannot be used.
 pub fn refused(sentence: &str) -> ExitCode {
     let event = json!({"event": "error", "usage": true, "message": sentence});
-    drop(tell(&mut io::stdout().lock(), &event));
+    drop(send(&mut io::stdout().lock(), &event));
     ExitCode::from(3)
 }
 
-fn tell(out: &mut impl Write, event: &serde_json::Value) -> io::Result<()> {
+fn send(out: &mut impl Write, event: &serde_json::Value) -> io::Result<()> {
     writeln!(out, "{event}")?;
     out.flush()
 }

@@ -233,18 +233,18 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         let capacity = |cpu: u32| format!("sys/devices/system/cpu/cpu{cpu}/cpu_capacity");
-        let mut told = vec![unlike(&machine)];
+        let mut verdicts = vec![unlike(&machine)];
         (0..3).for_each(|cpu| write(&capacity(cpu), "1024\n"));
-        told.push(unlike(&machine));
+        verdicts.push(unlike(&machine));
         write(&capacity(2), "446\n");
-        told.push(unlike(&machine));
+        verdicts.push(unlike(&machine));
         write(&capacity(2), "1024\n");
         write("sys/devices/cpu_core/cpus", "0-7\n");
-        told.push(unlike(&machine));
+        verdicts.push(unlike(&machine));
         write("sys/devices/cpu_atom/cpus", "8-15\n");
-        told.push(unlike(&machine));
+        verdicts.push(unlike(&machine));
         std::fs::remove_dir_all(&root).unwrap();
-        assert_eq!(told, [false, false, true, false, true]);
+        assert_eq!(verdicts, [false, false, true, false, true]);
     }
 
     #[test]

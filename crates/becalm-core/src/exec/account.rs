@@ -158,9 +158,9 @@ mod tests {
     fn what_a_process_has_waited_is_what_its_file_says() {
         // The thread of a test is not the first thread of the process.
         let first = || run_queue(std::process::id() as libc::pid_t).map_or(0, |queue| queue.wait_ns);
-        let (before, told, after) = (first(), own_run_queue(), first());
-        assert!((before..=after).contains(&told.wait_ns), "{before} {told:?} {after}");
-        assert!(told.exec_ns > 0);
+        let (before, queue, after) = (first(), own_run_queue(), first());
+        assert!((before..=after).contains(&queue.wait_ns), "{before} {queue:?} {after}");
+        assert!(queue.exec_ns > 0);
     }
 
     #[test]

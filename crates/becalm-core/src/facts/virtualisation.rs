@@ -111,12 +111,12 @@ fn container(machine: &Machine) -> Value {
         // A virtual machine's image made from a container's still has the marks of a container.
         return Value::Null;
     }
-    let told = |kind: &str, by: &str| json!({"kind": kind, "evidence": by});
+    let found = |kind: &str, by: &str| json!({"kind": kind, "evidence": by});
     for (path, kind) in
         [(".dockerenv", "Docker"), ("run/.containerenv", "Podman"), ("run/systemd/container", "systemd")]
     {
         if machine.exists(path) {
-            return told(kind, &format!("/{path}"));
+            return found(kind, &format!("/{path}"));
         }
     }
     let group = machine.text("proc/self/cgroup").unwrap_or_default();
@@ -124,7 +124,7 @@ fn container(machine: &Machine) -> Value {
         [("kubepods", "Kubernetes"), ("docker", "Docker"), ("libpod", "Podman"), ("lxc", "LXC")]
     {
         if group.split(['/', ':', '-', '.']).any(|part| part == word) {
-            return told(kind, "/proc/self/cgroup");
+            return found(kind, "/proc/self/cgroup");
         }
     }
     Value::Null

@@ -62,6 +62,6 @@ pub fn affected(tree: &Tree, gone: &Cpus) -> Vec<Place> {
 /// Return where every interrupt arrives: a change of CPUs or masks moves them.
 pub fn arrivals(tree: &Tree) -> Vec<Place> {
     let place = |irq| Place::Arrival { irq, device: interrupt::device(tree, irq) };
-    let told = |irq: &u32| interrupt::arrival(tree, *irq).is_ok();
-    interrupt::numbers(tree).into_iter().filter(told).map(place).collect()
+    let is_known = |irq: &u32| interrupt::arrival(tree, *irq).is_ok();
+    interrupt::numbers(tree).into_iter().filter(is_known).map(place).collect()
 }

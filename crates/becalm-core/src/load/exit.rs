@@ -17,15 +17,15 @@ const FREED_PER_NS: i64 = 10;
 /// The end of a process by the kernel's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit {
-    /// The time of the record, ns, on the clock of `told_ns`.
+    /// The time of the record, ns, on the clock of `answered_ns`.
     pub at_ns: i64,
     /// The time for which it ran and waited for a CPU afterwards, ns, and up to a tick before.
     pub after_ns: i64,
 }
 
 impl Exit {
-    /// Combine the record of its end with what the kernel reported at `told_ns`, when it was not reaped yet.
-    pub fn new(ending: &Ending, asked: &Task, told_ns: i64) -> Option<Self> {
+    /// Combine the record of its end with what the kernel reported at `answered_ns`, when it was not reaped yet.
+    pub fn new(ending: &Ending, asked: &Task, answered_ns: i64) -> Option<Self> {
         let since = |later: u64, earlier: u64| i64::try_from(later.checked_sub(earlier)?).ok();
         let mut after_ns = 0;
         for name in ["exec_ns", "wait_ns"] {
@@ -33,7 +33,7 @@ impl Exit {
             let after = asked.delays.value(name).zip(ending.delays.value(name));
             after_ns += after.and_then(|(later, earlier)| since(later, earlier)).unwrap_or(i64::MAX / 4);
         }
-        Some(Self { at_ns: told_ns - since(asked.lived_ns, ending.lived_ns)?, after_ns })
+        Some(Self { at_ns: answered_ns - since(asked.lived_ns, ending.lived_ns)?, after_ns })
     }
 
     /// Return the latest time of the end. `memory_bytes` is the most that the process had.

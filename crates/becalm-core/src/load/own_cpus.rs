@@ -133,9 +133,9 @@ mod tests {
         assert_eq!(shared, Shared::Unknown);
         shared.join(Some(vec![0]));
         assert_eq!(OwnCpus::between(&shared, &begin, &end), None);
-        let mut untold = Shared::default();
-        untold.join(None);
-        assert_eq!(untold, Shared::Unknown);
+        let mut shared = Shared::default();
+        shared.join(None);
+        assert_eq!(shared, Shared::Unknown);
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Delays {
 mod tests {
     use super::*;
 
-    fn told(exec: u64, wait: u64, block: u64) -> Delays {
+    fn delays(exec: u64, wait: u64, block: u64) -> Delays {
         let mut made = Delays::ZERO;
         made.0[..=BLOCK].copy_from_slice(&[Some(exec), Some(wait), Some(block)]);
         made
@@ -101,17 +101,17 @@ mod tests {
     #[test]
     fn a_wait_that_is_longer_than_the_life_is_unknown() {
         const S: u64 = 1_000_000_000;
-        let whole = told(S / 2, S / 4, S / 4);
+        let whole = delays(S / 2, S / 4, S / 4);
         assert_eq!(whole.within(S), whole);
-        assert_eq!(told(S / 2, S / 4, 18_000 * S).within(S).value("block_ns"), None);
+        assert_eq!(delays(S / 2, S / 4, 18_000 * S).within(S).value("block_ns"), None);
         let mut unknown = whole;
         unknown.0[BLOCK] = None;
         // Counted from an earlier wait: less than the life by itself, but more together with the rest.
-        assert_eq!(told(S / 2, S / 4, S / 2).within(S), unknown);
+        assert_eq!(delays(S / 2, S / 4, S / 2).within(S), unknown);
         let since = |exec_ns, wait_ns| whole.since(RunQueue { exec_ns, wait_ns });
-        assert_eq!(since(1, S as i64 / 8), told(S / 2 - 1, S / 8, S / 4));
-        assert_eq!(since(0, S as i64), told(S / 2, 0, S / 4));
-        assert_eq!(told(0, 0, SLACK_NS).within(0).value("block_ns"), Some(SLACK_NS));
-        assert_eq!(told(u64::MAX, 1, 1).within(u64::MAX).value("exec_ns"), Some(u64::MAX));
+        assert_eq!(since(1, S as i64 / 8), delays(S / 2 - 1, S / 8, S / 4));
+        assert_eq!(since(0, S as i64), delays(S / 2, 0, S / 4));
+        assert_eq!(delays(0, 0, SLACK_NS).within(0).value("block_ns"), Some(SLACK_NS));
+        assert_eq!(delays(u64::MAX, 1, 1).within(u64::MAX).value("exec_ns"), Some(u64::MAX));
     }
 }

@@ -142,8 +142,8 @@ impl TaskStats {
             match receive(listening.as_raw_fd(), &mut self.buffer, libc::MSG_DONTWAIT) {
                 Ok(length) => messages(&self.buffer[..length]).for_each(|(kind, body)| {
                     if kind == self.family {
-                        let told = body.get(4..).and_then(|body| attribute(body, TYPE_AGGR_PID));
-                        if let Some(task) = told.and_then(told_end) {
+                        let record = body.get(4..).and_then(|body| attribute(body, TYPE_AGGR_PID));
+                        if let Some(task) = record.and_then(ended_task) {
                             each(task);
                         }
                     }
@@ -158,7 +158,7 @@ impl TaskStats {
 
 /// Parse the end of one thread. Its number is next to the structure, too; the one in the structure is of the
 /// first namespace.
-fn told_end(inner: &[u8]) -> Option<Task> {
+fn ended_task(inner: &[u8]) -> Option<Task> {
     let pid = u32_at(attribute(inner, TYPE_PID)?, 0)?;
     let ended = thread(attribute(inner, TYPE_STATS)?)?;
     Some(Task { pid, ..ended })
@@ -221,9 +221,9 @@ mod tests {
             assert_eq!(delays.0.iter().flatten().count(), known, "version {version}");
             assert_eq!(delays.value("wait_ns"), Some(24));
             assert_eq!(delays.value("copy_ns"), (known > 7).then_some(408));
-            let told = task(&structure(version, length)).unwrap();
+            let record = task(&structure(version, length)).unwrap();
             let expected = if known > 7 { (Some(368), 376_000) } else { (None, 144_000) };
-            assert_eq!((told.process, told.lived_ns), expected, "version {version}");
+            assert_eq!((record.process, record.lived_ns), expected, "version {version}");
         }
         assert_eq!(task(&structure(15, 560)), None, "parts in another order");
         assert_eq!(task(&structure(16, 100)), None, "cut off");
@@ -234,7 +234,7 @@ mod tests {
         let stats = structure(16, 560);
         let inner = [attr(TYPE_PID, &77_u32.to_ne_bytes()), attr(6, &[]), attr(TYPE_STATS, &stats)].concat();
         let whole = [attr(9, b"xyz"), attr(TYPE_AGGR_PID | 0x8000, &inner)].concat();
-        let found = told_end(attribute(&whole, TYPE_AGGR_PID).unwrap()).unwrap();
+        let found = ended_task(attribute(&whole, TYPE_AGGR_PID).unwrap()).unwrap();
         assert_eq!((found.pid, found.delays.value("irq_delay_ns")), (77, Some(424)));
         assert_eq!(attribute(&whole, TYPE_AGGR_TGID), None);
     }
@@ -243,7 +243,7 @@ mod tests {
         #[test]
         fn whatever_comes_is_taken_or_left(bytes in proptest::collection::vec(any::<u8>(), 0..700)) {
             for (_, body) in messages(&bytes).take(1000) {
-                attribute(body, TYPE_AGGR_PID).and_then(told_end);
+                attribute(body, TYPE_AGGR_PID).and_then(ended_task);
             }
             attribute(&bytes, TYPE_STATS);
             task(&bytes);

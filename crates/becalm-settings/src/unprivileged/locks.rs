@@ -3,12 +3,12 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 
-use crate::lock::{holder, said, LOCK};
+use crate::lock::{describe_holder, holder, LOCK};
 use crate::tree::Tree;
 
 /// Describe the lock's holder; None when nobody has it or it cannot be found out.
 pub fn seen_holder(tree: &Tree) -> Option<String> {
-    holder(tree).unwrap_or_else(|_| listed(tree).then(|| said(tree)))
+    holder(tree).unwrap_or_else(|_| listed(tree).then(|| describe_holder(tree)))
 }
 
 /// Return whether the kernel's list of locks has one on this file.

@@ -61,15 +61,15 @@ fn a_search_that_was_disturbed_is_made_again_within_its_time() {
         budget: Duration::from_secs(10),
         check: || Ok(Check { addition_ns: 0.3, ratio: 3.0 }),
     };
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     rounds
         .measure(vec![(0, 0)], &mut |event| {
-            told.push(event.clone());
+            events.push(event.clone());
             Ok(())
         })
         .unwrap();
-    let (Some(Event::Cell(first)), Some(Event::Cell(last))) = (told.first(), told.last()) else {
-        panic!("{told:?}")
+    let (Some(Event::Cell(first)), Some(Event::Cell(last))) = (events.first(), events.last()) else {
+        panic!("{events:?}")
     };
     assert!(first.answered() && first.tries > 1, "{first:?}");
     // The disturbed cell is then searched as often as all others: the least counts, and the disturbed search
@@ -100,13 +100,13 @@ fn a_chain_that_is_none_leaves_a_cell_out_with_the_reason() {
         budget: Duration::from_secs(10),
         check: || Err(Refused::Chain { ratio: 11.0 }),
     };
-    let mut told = Vec::new();
+    let mut events = Vec::new();
     rounds
         .measure(vec![(0, 0)], &mut |event| {
-            told.push(event.clone());
+            events.push(event.clone());
             Ok(())
         })
         .unwrap();
-    let [Event::Absent { timer: Some("disturbed"), reason, .. }] = &told[..] else { panic!("{told:?}") };
+    let [Event::Absent { timer: Some("disturbed"), reason, .. }] = &events[..] else { panic!("{events:?}") };
     assert!(reason.contains("additions"), "{reason}");
 }
