@@ -28,7 +28,7 @@ def measuring(commit: str, count: int, commits: int, posterior: Iterable[float])
     """Return the sentence about the current measurement, with the number of commits that may still be the one."""
     left = possible(posterior)
     of = counted(commits, "commit")
-    return f"Measuring {short(commit)}, {counted(count, 'pair')} of runs; {left:,} of {of} may be the one."
+    return f"Measuring {short(commit)}, {counted(count, 'pair')} of runs; {left:,} of {of} are still possible."
 
 
 def possible(posterior: Iterable[float], share: float = 0.99) -> int:
@@ -45,7 +45,7 @@ def lacking(submodules: bool) -> str:
     """Return the sentence on what the working tree of a commit lacks; programs and builds may need it."""
     if submodules:
         return (
-            "This repository has submodules, and a working tree of git begins without them, as without ignored files. "
+            "This repository has submodules. The working tree of a commit lacks them, and files that git ignores. "
             "Fetch them in the build: build sh -c 'git submodule update --init && make'."
         )
     return (
@@ -83,11 +83,12 @@ def _result_line(result: BisectResult) -> str:
         merge = f"It is a merge: none of the commits that it brings in is {way} by itself.\n" if result.merge else ""
         return (
             f"{short(result.first)}{subject} made it {way}, {sure}.\n{merge}"
-            f"From good to bad it is {whole}; {work}. {percent(result.error)} % error over all steps was allowed for."
+            f"The change from good to bad is {whole}; {work}. {percent(result.error)} % error over all steps was "
+            "allowed."
         )
     return (
-        f"It became {way} ({whole}) with {_suspects(result)}, {sure}: what lies between cannot be measured, or differs "
-        f"by less; {work}."
+        f"It became {way} ({whole}) with {_suspects(result)}, {sure}. These commits cannot be told "
+        f"apart, because some cannot be measured or differ by less; {work}."
     )
 
 

@@ -58,7 +58,10 @@ def whole(result: CheckResult) -> str:
     elif above:
         lines = [f"{len(above)} of {many} {'is' if len(above) == 1 else 'are'} worse by more than {bound}."]
     elif open_:
-        lines = [f"Undecided for {len(open_)} of {many}: worse by more than {bound} is neither shown nor ruled out."]
+        lines = [
+            f"Undecided for {len(open_)} of {many}: a change for the worse by more than {bound} is neither shown nor "
+            "ruled out."
+        ]
     else:
         lines = [f"No benchmark of {len(result.checks)} is worse by more than {bound}."]
     lines += [f"{check.name}: {change(check)}." for check in above[:NAMED]]
@@ -73,7 +76,11 @@ def whole(result: CheckResult) -> str:
     if result.basis:
         lines.append(result.basis)
     if open_ and not above and not result.failed:
-        counts = "This counts as a failure; --undecided pass accepts it." if result.undecided == "fail" else "Accepted."
+        counts = (
+            "This counts as a failure; --undecided pass accepts it."
+            if result.undecided == "fail"
+            else "It is accepted (--undecided pass)."
+        )
         lines.append(counts)
     return "\n".join(lines)
 

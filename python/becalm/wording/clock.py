@@ -15,16 +15,16 @@ DOUBTS = {
     "trapped": "A hypervisor emulates each read of the counter: nothing short can be timed.",
     "not_invariant": "The counter may change its rate with the core's clock, and the kernel does not keep time by it.",
     "kernel_left_it": "The kernel does not keep time by the counter: it has found it wrong, or was told not to use it.",
-    "fences_do_not_hold": "Fences do not hold back what follows them: regions may overlap with what comes after.",
-    "reads_do_not_wait": "Reads of the counter did not wait for what stands before them.",
+    "fences_do_not_hold": "Fences do not hold back what follows them: regions may overlap with the code after them.",
+    "reads_do_not_wait": "Reads of the counter did not wait for the instructions before them.",
     "out_of_step": "The counters of two processors are out of step: regions that change their processor are void.",
-    "unlike_cores": "The cores of this machine differ: all of this holds for those like the one that measured.",
+    "unlike_cores": "The cores of this machine differ: these results hold only for cores like the measured one.",
     "not_pinned": "The thread could not be bound to one processor.",
     "quantum_unknown": "The step by which the counter advances could not be determined.",
 }
 """The doubts about a clock, by the engine's kinds (crates/becalm-core/src/clock/trust.rs)."""
 
-INTERRUPTED = "Interrupted: cells that are missing were not measured. Go on: the same command with --resume."
+INTERRUPTED = "Interrupted: missing cells were not measured. The same command with --resume measures them."
 UNKNOWN = "?"
 PLACES = {
     "L1": "with all code and data near",
@@ -43,7 +43,7 @@ def trusted(trust: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "step", f"{duration(trust['quantum_ns'])} ({trust['quantum_ticks']:.4g} ticks)"
     yield "empty region", f"{duration(trust['smallest_cost_ns'])} at least, median {duration(trust['median_cost_ns'])}"
     if trust["invariant"] is not None:
-        yield "one rate", "yes" if trust["invariant"] else "not announced"
+        yield "constant rate", "yes" if trust["invariant"] else "not announced"
     if trust["clocksource"]:
         yield "the kernel's clock", trust["clocksource"]
     if trust["hypervisor"] is not None:
@@ -53,7 +53,7 @@ def trusted(trust: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "fences", f"two chains take {fences['ratio']:.1f} times as long with them (2 where they hold)"
     check = trust["check"]
     yield "core's clock", f"{trust['core_ghz']:.2f} GHz now, {trust['core_over_counter']:.2f} times the counter's"
-    yield "self-check", f"a multiplication takes {check['ratio']:.2f} additions"
+    yield "self-check", f"a multiplication takes as long as {check['ratio']:.2f} additions"
     yield "core's cycles", trust["no_cycles"] or "can be counted"
     yield "processor", f"{trust['cpu']}{'' if trust['pinned'] else ', not pinned'}"
     yield "at", datetime.fromtimestamp(trust["at"]).strftime("%Y-%m-%d %H:%M")
@@ -83,27 +83,27 @@ def place(flush: str) -> str:
 
 COLUMNS = (
     ("t_min", "t_min: the shortest work that varies by less than 1 %; typ.: the median of several searches."),
-    ("t_min", "*: that of the counter's step (50 steps), so no timer that reads it can do better."),
+    ("t_min", "*: t_min is 50 steps of the counter, so no timer that reads this counter can do better."),
     ("CV", "CV: coefficient of variation of the large fresh set that confirmed t_min (its size: sets)."),
-    ("t_diff", "t_diff: the smallest difference seen from there on, confirmed in the same way."),
-    ("null", "null: overlap of two such sets of one length, above 5 % where equal times are not called different."),
-    ("raw", "raw: coefficient of variation at t_min with what the operating system added."),
-    ("removed", "removed: the share that was taken out as the operating system's."),
+    ("t_diff", "t_diff: the smallest difference that is seen from t_min on, confirmed in the same way."),
+    ("null", "null: overlap of two such sets of equal length; above 5 %, equal times are not called different."),
+    ("raw", "raw: coefficient of variation at t_min, including what the operating system added."),
+    ("removed", "removed: the share of measurements left out because the operating system added to them."),
     ("sets", "sets: measurements of the confirming set × searches."),
 )
 """The columns of the table of timers, each with its explanation."""
 EXCEEDED = (
-    "How likely a measurement is at least so long, of work that never varies. A steady timer falls at once; a flat end "
-    "to the right is what the operating system, or another machine on the same processor, adds now and then. Nothing "
-    "was taken out."
+    "The probability that a measurement of work that never varies takes at least this long. The curve of a steady "
+    "timer "
+    "falls at once; a flat end to the right is what the operating system, or another machine on the same processor, "
+    "adds now and then. Nothing was left out."
 )
 DISTRIBUTIONS = (
-    "How often each value was read, of work at t_min (1,024 additions where there is none). A single bar is a counter "
-    "whose step hides everything below it. The longest 0.5 % are left to the picture above."
+    "The number of times that each value was measured, for work of length t_min (1,024 additions where t_min is "
+    "unknown). A single bar is a counter whose step hides everything below it. The longest 0.5 % are shown only in the "
+    "figure above."
 )
-DIFFERS = (
-    "differs: the ranges of the repeated searches are apart, by more than a tenth. ratio: the second over the first."
-)
+DIFFERS = "differs: the ranges of the repeated searches are more than a tenth apart. ratio: the second over the first."
 
 
 def facts(host: str, trust: Mapping[str, Any]) -> str:
@@ -146,9 +146,12 @@ def checked(check: ClockCheck) -> str:
     if check.t_min_ns is None:
         return f"Whether {length_text} can be timed here is unknown: no timer's t_min could be measured."
     if check.exit_code == 0:
-        return f"A region of {length_text} can be timed here: {check.timer} does from {duration(check.t_min_ns)} on."
+        return (
+            f"A region of {length_text} can be timed here: {check.timer} times regions from "
+            f"{duration(check.t_min_ns)} on."
+        )
     begins = duration(check.t_min_ns)
-    return f"A region of {length_text} is too short to be timed here: {check.timer}, the best, begins at {begins}."
+    return f"A region of {length_text} is too short to be timed here: the best timer, {check.timer}, needs {begins}."
 
 
 def nothing_measured(cells: int) -> str:
@@ -162,8 +165,8 @@ def searched(fewest: int, most: int) -> str:
     """Return the sentence about the number of searches, for cells that were searched more than once."""
     many = str(most) if fewest == most else f"{fewest} to {most}"
     return (
-        f"Each figure is the least of {many} searches, and holds on a large set that none of them has seen: what else "
-        "runs on the machine only adds to it."
+        f"Each figure is the smallest of {many} searches, confirmed on a large set of fresh measurements: other load "
+        "on the machine can only increase it."
     )
 
 
@@ -172,15 +175,17 @@ def compared(names: tuple[str, str], same: bool, pairs: Sequence[FoundPair]) -> 
     first, second = names
     known = [pair for pair in pairs if pair.ratio is not None]
     apart = [pair for pair in known if pair.differs]
-    machines = "one machine at two times, or two alike" if same else "two machines: their counters run at other rates"
+    machines = (
+        "one machine at two times, or two alike" if same else "two machines: their counters run at different rates"
+    )
     if not known:
         return f"{first} and {second} have no figure in common: nothing can be compared.\nThey are of {machines}."
     lines = [f"{counted(len(apart), 'figure')} of {len(known)} differ between {first} and {second}."]
     if apart:
         most = max(apart, key=lambda pair: abs(math.log(pair.ratio or 1.0)))
         lines.append(
-            f"Most of all {most.figure} of {most.timer}, {most.flush}: {length(most.first)} and {length(most.second)}, "
-            f"{factor(most.ratio)} times."
+            f"The largest difference is in {most.figure} of {most.timer}, {most.flush}: {length(most.first)} and "
+            f"{length(most.second)}, a ratio of {factor(most.ratio)}."
         )
     return "\n".join([*lines, f"They are of {machines}."])
 
@@ -199,7 +204,7 @@ def differs(pair: FoundPair) -> str:
 
 def going_on(cells: int) -> str:
     """Return the sentence that an evaluation is resumed."""
-    return f"{cells} cells are known from before."
+    return f"Resuming: {cells} cells were measured before."
 
 
 def reading(cell: TimerCell) -> str:

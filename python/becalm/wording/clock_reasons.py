@@ -22,8 +22,8 @@ _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 HINTS = (
     (
         "noise:",
-        "noise: what else the machine does, or others do on its processor, disturbs more than the timer itself. An "
-        "idle machine or another processor (--cpu) helps.",
+        "noise: other load on the machine or its processor disturbs more than the timer itself. An idle machine or "
+        "another processor (--cpu) helps.",
     ),
     (
         "two lengths overlap",

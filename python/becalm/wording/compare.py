@@ -69,9 +69,7 @@ def are(number: int) -> str:
 def difference(d: Difference, elapsed_ns: int | None = None) -> str:
     """Return the verdict on one comparison."""
     basis = counted(d.pairs, "pair") + (f", {spent(elapsed_ns)}" if elapsed_ns is not None else "")
-    weak = (
-        " The reference was measured at another time: a difference of the days is in this figure too." if d.weak else ""
-    )
+    weak = " The reference was measured at another time, and this figure includes what changed since." if d.weak else ""
     if d.weak:
         basis = spent(elapsed_ns) if elapsed_ns is not None else ""
     seen = f"; a difference of {percent(d.detectable)} % would have been seen" if math.isfinite(d.detectable) else ""
@@ -187,7 +185,11 @@ def limit(verdict: Verdict) -> str:
     else:
         time = about(verdict.decides_ns)
         more = f"If it is as it looks, about {spent(time)} in all would decide: {budget(time)}."
-    counts = "This counts as a failure; --undecided pass accepts it." if verdict.undecided == "fail" else "Accepted."
+    counts = (
+        "This counts as a failure; --undecided pass accepts it."
+        if verdict.undecided == "fail"
+        else "It is accepted (--undecided pass)."
+    )
     effect = f"a change of {of} for the worse" if of else "a slowdown"
     return f"Undecided: {effect}{programs} above {bound} is neither shown nor ruled out. {more} {counts}"
 
@@ -243,7 +245,7 @@ def stopped(reason: Stopped) -> str:
     """Return the sentence on why measuring ended early; empty where it did not."""
     return {
         Stopped.INTERRUPTED: "Interrupted; the verdict rests on what was measured until then.",
-        Stopped.FAILED: "A program failed; the verdict rests on what was measured of the others and before.",
+        Stopped.FAILED: "A program failed; the verdict rests on its runs before that and on the other programs.",
     }.get(reason, "")
 
 
@@ -377,13 +379,13 @@ def _reworded(value: Any, reword: Callable[[str], str]) -> Any:
 
 def recovered(study: int, runs: int, aside: Path | None = None) -> str:
     """Return the sentence about recovered runs of a killed becalm. `aside`: the file that holds the unreadable rest."""
-    result = f"Recovered {counted(runs, 'run')} of study {study} that a becalm killed earlier could no longer store."
+    result = f"Recovered {counted(runs, 'run')} of study {study}, which a becalm that was killed could not store."
     if aside is None:
         return result
-    rest = f"it is damaged, or of a study that this store does not have. It is stored in {aside}."
+    rest = f"they are damaged, or of a study that this store does not have. They are stored in {aside}."
     if not runs:
-        return f"What a becalm killed earlier could no longer store cannot be read: {rest}"
-    return f"{result} The rest cannot be read: {rest}"
+        return f"Runs that a becalm that was killed could not store cannot be read: {rest}"
+    return f"{result} Others cannot be read: {rest}"
 
 
 def left_elsewhere(study: int, host: str) -> str:
@@ -418,7 +420,7 @@ def missing_runs(study: StoredStudy) -> str:
     """Return the sentence about runs that a store has lost without a trace."""
     pronoun = "it" if study.missing_at_end == 1 else "them"
     return (
-        f"Of study {study.number} {last_missing(study)}: the store has lost {pronoun}. Check the disk, and "
+        f"In study {study.number} {last_missing(study)}: the store has lost {pronoun}. Check the disk, and "
         "move the store aside; `becalm export` saves the other runs."
     )
 

@@ -93,7 +93,7 @@ def _answer(stored_comparison: StoredComparison) -> list[str]:
     many = counted(len(stored_comparison.benchmarks), "benchmark")
     if len(stored_comparison.benchmarks) == 1:
         return [f"{new} compared with {old}.", stored_comparison.benchmarks[0].difference.sentence]
-    sure = "differ" if stored_comparison.bounded else "differ by their runs"
+    sure = "differ" if stored_comparison.bounded else "differ in these runs"
     if not (worse or better):
         return [f"{new} compared with {old}: none of {many} is known to {sure}."]
     rest = (
@@ -118,7 +118,7 @@ def standing(stored_comparison: StoredComparison) -> list[str]:
         return [
             f"Measured at different times: intervals are wider by {percent(stored_comparison.shift)} % to "
             "each side, the shift "
-            "between sessions that --shift allows for. Weaker than measuring both in turn."
+            "between sessions that --shift allows for. This is weaker than measuring both in turn."
         ]
     if stored_comparison.references:
         shift = percent(next(benchmark.shift or 0.0 for benchmark in stored_comparison.benchmarks))
@@ -132,7 +132,7 @@ def standing(stored_comparison: StoredComparison) -> list[str]:
         )
         return [
             f"Measured at different times: intervals come from how far {still} between the two (standard deviation of "
-            f"a session {shift} %).{few} Weaker than measuring both in turn."
+            f"a session {shift} %).{few} This is weaker than measuring both in turn."
         ]
     if stored_comparison.bounded:
         return [_repeated(stored_comparison), *_wide(stored_comparison)]
@@ -157,7 +157,7 @@ def _repeated(stored_comparison: StoredComparison) -> str:
     sessions = f"{counted(len(stored_comparison.old), 'session')} against {len(stored_comparison.new)}"
     return (
         "Measured at different times: intervals come from how far repeated sessions of the same program differ "
-        f"({sessions}; {spread}). Weaker than measuring both in turn."
+        f"({sessions}; {spread}). This is weaker than measuring both in turn."
     )
 
 
@@ -206,7 +206,7 @@ def _limit(stored_comparison: StoredComparison) -> list[str]:
     counts = (
         "This counts as a failure; --undecided pass accepts it."
         if stored_comparison.undecided == "fail"
-        else "Accepted."
+        else "It is accepted (--undecided pass)."
     )
     if not stored_comparison.benchmarks:
         why = "there is nothing to compare"

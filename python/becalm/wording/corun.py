@@ -20,11 +20,11 @@ WAITED = 0.05
 """The share of waiting above which something else must run: each program has a CPU to itself."""
 
 ONE_CPU = (
-    "Only one CPU may be used here, so no two programs run at the same time: what they would lose next to each other "
-    "cannot be measured. Allow more CPUs, or name another --host."
+    "Only one CPU may be used here, so two programs cannot run at the same time, and what they would lose next to each "
+    "other cannot be measured. Allow more CPUs, or name another --host."
 )
 NO_CACHES = (
-    "This machine does not tell which CPUs share a cache: all that may be used are taken for one chip. On another one "
+    "This machine does not report which CPUs share a cache, so all usable CPUs are treated as one chip. On another one "
     "the answer may differ."
 )
 OWN_CPUS = (
@@ -39,7 +39,7 @@ def sentence(profile: CoRunProfile) -> str:
     if not profile.degradations:
         return "No two programs were measured together."
     if not known:
-        return "One round was measured: what programs lose is not sure of any digit. Give it more time: --budget 5min"
+        return "Only one round was measured, so how much programs lose is not known. Measure longer: --budget 5min"
     worst = max(known, key=lambda degradation: degradation.cost)
     if worst.low > 0:
         return f"{_who(worst)} loses most: {_share(worst)} of its speed."
@@ -70,10 +70,9 @@ def remarks(profile: CoRunProfile, warnings: Sequence[str] = ()) -> tuple[str, .
         )
     if profile.waited is not None and profile.waited > WAITED:
         sentences.append(
-            f"Programs waited for their CPU for {100 * profile.waited:.0f} % of their time: something else "
-            "runs on this "
-            "machine, which neighbours drive onto the CPU of the timed program, or they have several threads for it. "
-            "What is lost by that is in these figures, and is no loss of cache or memory. Measure on an idle machine."
+            f"Programs waited for their CPU for {100 * profile.waited:.0f} % of their time: something else runs "
+            "on this machine, and neighbours drive it onto the CPU of the timed program, or a program has several "
+            "threads. These figures include that loss, which is not one of cache or memory. Measure on an idle machine."
         )
     if profile.left_out:
         sentences.append(left_out(profile))
@@ -98,10 +97,12 @@ def left_out(profile: CoRunProfile) -> str:
     if cores:
         parts.append(
             f"{counted(cores, 'pair')} of programs were not measured on the two threads of one core: sharing one is "
-            "taken to cost them nothing more, which is too little."
+            "assumed to cost them nothing more, which underestimates it."
         )
     if larger:
-        parts.append(f"{larger} larger sets were not measured: what they lose is taken to be the sum of their pairs.")
+        parts.append(
+            f"{larger} larger sets were not measured: their loss is assumed to be the sum of the losses of their pairs."
+        )
     return " ".join(parts)
 
 
@@ -132,7 +133,7 @@ def where(profile: CoRunProfile) -> str:
         if any(degradation.same_core for degradation in profile.degradations)
         else ""
     )
-    return f"Timed on CPU {profile.cpu}, neighbours on {cpus}{core}; {often}; ± is half of an interval of 95 %."
+    return f"Timed on CPU {profile.cpu}, neighbours on {cpus}{core}; {often}; ± is half of a 95 % interval."
 
 
 def names(programs: Sequence[str]) -> str:

@@ -17,7 +17,7 @@ def counted(program: str, n: Numbers) -> str:
             "Instructions were counted by callgrind, since the processor has no counter for them here: the counts are "
             "exact, but no measure of time, as one instruction may take a hundred times as long as another."
         )
-    return "Instructions were counted by the processor. They are no measure of time: instructions differ in length."
+    return "Instructions were counted by the processor. They are no measure of time: some take longer than others."
 
 
 def instructions(program: str, n: Numbers) -> str:

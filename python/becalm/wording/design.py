@@ -131,7 +131,9 @@ def designed(design: Design) -> str:
     parts = [f"{points.count(kind)} {kind}" for kind in ("cube", "edge", "axial", "centre") if kind in points]
     lines[0] += f" ({', '.join(parts)})."
     if design.alpha is not None:
-        lines.append(f"Axial points lie at {number(design.alpha, 6)} times the distance of the cube's faces.")
+        lines.append(
+            f"Axial points lie {number(design.alpha, 6)} times as far from the centre as the faces of the cube."
+        )
     if design.folded:
         every = len(design.folded) == len(design.factors)
         some = "all factors" if every else listed(design.folded)
@@ -140,7 +142,7 @@ def designed(design: Design) -> str:
     if design.partial is not None:
         lines.append(_partly(design))
     elif design.folded and design.resolution is None:
-        lines.append("Together they are a whole factorial.")
+        lines.append("Together the blocks are a full factorial.")
     if design.partial is None and design.resolution is not None:
         relation = " = ".join(["I", *design.defining[:8], *(["…"] if len(design.defining) > 8 else [])])
         lines.append(
@@ -151,7 +153,7 @@ def designed(design: Design) -> str:
     if design.letters and (design.defining or design.confounded):
         lines.append("Letters: " + ", ".join(f"{letter} {name}" for letter, name in design.letters.items()) + ".")
     order = "standard order" if design.seed is None else f"random order (seed {design.seed})"
-    lines.append(f"The runs are in {order}: make them in this order, and write what they give next to them.")
+    lines.append(f"The runs are in {order}: make them in this order, and write each result next to its run.")
     return "\n".join(lines)
 
 
@@ -233,9 +235,8 @@ def _best(fit: ResponseFit, best: BestPlace, factors: Sequence[Factor]) -> str:
             for factor, at in zip(factors, run.coded, strict=True)
         )
         return (
-            f"Where the model has it {WANTED[fit.goal.kind]} it only guesses, as there is no run nearby. {extreme} "
-            "where runs "
-            f"were: {number(run.fitted, 4)} at {place}."
+            f"The {WANTED[fit.goal.kind]} value of the model is extrapolated, as there is no run nearby. {extreme} at "
+            f"the place of a run: {number(run.fitted, 4)} at {place}."
         )
     return f"{extreme} within the ranges: {interval(best.value)} at {at(best.at, factors)}."
 
@@ -245,24 +246,26 @@ def _nothing(fit: ResponseFit, factors: Sequence[Factor], level: float) -> str:
     if fit.effects is not None and fit.effects.freedom and (text := _by_pure_error(fit, level)):
         return text
     if _lacks(fit, level):
-        return f"{fit.name}: it is not the same at all places, but no model of {names} that these runs allow says how."
+        return (
+            f"{fit.name}: it differs from place to place, but no model of {names} that these runs allow describes how."
+        )
     if fit.effects is not None and math.isnan(fit.detectable):
         real = [effect.term for effect in fit.effects.effects if effect.real]
         if real:
-            return f"{_standing(fit.name, real)}; there are no runs left for a model's error."
+            return f"{_standing(fit.name, real)}; no runs are left to estimate the error of a model."
         return (
-            f"{fit.name}: no effect of {names} is significant by Lenth's method, and there are no runs left for a "
-            "model's error."
+            f"{fit.name}: no effect of {names} is significant by Lenth's method, and no runs are left to "
+            "estimate the error of a model."
         )
     if fit.certain:
-        return f"{_standing(fit.name, fit.certain)}, which no model that these runs can test has by themselves."
+        return f"{_standing(fit.name, fit.certain)}, but no model that these runs can test consists of these terms."
     if math.isnan(fit.detectable):
         return f"{fit.name}: too few runs for any model of {names}."
     unit = f" in {power(fit.power)}" if fit.power is not None else ""
     return (
         f"{fit.name}: no effect of {names} was seen in {counted(fit.runs, 'run')}; one of "
         f"{number(fit.detectable, 3)}"
-        f"{unit} from the low to the high end of a range would have been, in four of five such experiments."
+        f"{unit} from the low to the high end of a range would have been seen in four of five such experiments."
     )
 
 

@@ -52,7 +52,7 @@ def curvature(response: str, n: Numbers) -> str:
 def near_ridge(response: str, n: Numbers) -> str:
     """Return the sentence about a surface that is nearly level in some direction."""
     ways = "; ".join(
-        f"{direction} (bends {number(100 * share, 2)} % as strongly as in its steepest)"
+        f"{direction} (bends {number(100 * share, 2)} % as strongly as in the steepest direction)"
         for direction, share in zip(n["directions"], n["shares"], strict=True)
     )
     return (
@@ -72,7 +72,7 @@ def no_effect(response: str, n: Numbers) -> str:
 
 def saturated(response: str, n: Numbers) -> str:
     """Return the sentence about a model that leaves no run for its error."""
-    real = f"Real are probably {listed(n['real'])}. " if n["real"] else "None is significant. "
+    real = f"Probably real: {listed(n['real'])}. " if n["real"] else "None is significant. "
     more = "more trials (--most-runs)" if n.get("search") else "centre points or replicates"
     return (
         f"The {MODELS[n['model']]} model of {response} takes all runs, and none is left for its error. {real}Next: "
@@ -118,8 +118,8 @@ def _end(value: float | None, reach: int) -> str:
 def no_power(response: str, n: Numbers) -> str:
     """Return the sentence about values for which no power can be fitted."""
     return (
-        f"{response} has values that are not above 0 (the smallest is {number(n['smallest'])}), so that no power of "
-        "it was looked for. Where its zero is arbitrary, add a constant to all values."
+        f"{response} has values that are not above 0 (the smallest is {number(n['smallest'])}), so no power of "
+        "it was tried. Where its zero is arbitrary, add a constant to all values."
     )
 
 
@@ -127,7 +127,7 @@ def fit_outlier(response: str, n: Numbers) -> str:
     """Return the sentence about a run that is far from what the other runs predict."""
     return (
         f"Run {n['run']} does not belong to the others: {response} is {number(abs(n['studentised']), 3)} standard "
-        f"errors from what they say of it (p {p_value(n['p_value'])}). Look at what happened"
+        f"errors from what the others predict (p {p_value(n['p_value'])}). Look at what happened"
         + (": becalm explain." if n.get("search") else ", and make it again.")
     )
 
@@ -136,7 +136,7 @@ def influential(response: str, n: Numbers) -> str:
     """Return the sentence about runs that dominate the fit."""
     again = f" Make {'it' if len(n['runs']) == 1 else 'them'} again."
     return (
-        f"The model of {response} hangs on {'run' if len(n['runs']) == 1 else 'runs'} "
+        f"The model of {response} depends strongly on {'run' if len(n['runs']) == 1 else 'runs'} "
         f"{listed([str(r) for r in n['runs']])} "
         f"(Cook's distance {number(n['cook'], 3)} of run {n['run']})."
         + (" Do not use its optimum as it is." if n.get("search") else again)
@@ -147,7 +147,7 @@ def imprecise(response: str, n: Numbers) -> str:
     """Return the sentence about a surface that hardly rises above its noise."""
     return (
         f"The surface of {response} hardly rises above its noise: adequate precision {number(n['precision'], 3)}, "
-        f"where {n['needed']:g} are needed. More runs, or wider ranges, before it is used."
+        f"where {n['needed']:g} are needed. Make more runs, or widen the ranges, before you use it."
     )
 
 
@@ -156,7 +156,7 @@ def overfitted(response: str, n: Numbers) -> str:
     predicted = number(n["predicted"], 3) if n["predicted"] >= 0 else "below 0, worse than the mean of all runs"
     return (
         f"The model of {response} fits better than it predicts: R² adjusted {n['adjusted']:.3f}, predicted "
-        f"{predicted}. It has too many terms for these runs, or one run rules it."
+        f"{predicted}. It has too many terms for these runs, or one run dominates it."
     )
 
 
@@ -180,7 +180,7 @@ def stationary(response: str, n: Numbers) -> str:
     """Return the sentence about a surface that is level elsewhere, or in another way than the goal needs."""
     where = level_place(n["inside"], n.get("distance", 0.0), n.get("place", ""))
     return f"The surface of {response} has its stationary point {where}: a {n['kind']}" + (
-        "." if n["kind"] == n["wanted"] else f", no {n['wanted']}; the best place is where the ranges end."
+        "." if n["kind"] == n["wanted"] else f", not a {n['wanted']}; the best place is where the ranges end."
     )
 
 
@@ -188,7 +188,7 @@ def extrapolated(response: str, n: Numbers) -> str:
     """Return the sentence about a best place without runs nearby."""
     return (
         f"No run of {response} is near its best place: the prediction is extrapolated (leverage "
-        f"{number(n['leverage'], 3)}, of all runs {number(n['largest'], 3)} at most). Make a run there before "
+        f"{number(n['leverage'], 3)}, that of the runs is at most {number(n['largest'], 3)}). Make a run there before "
         "relying on it."
     )
 

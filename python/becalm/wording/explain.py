@@ -113,7 +113,7 @@ def _followed(a: Attribution) -> str:
     if not a.followed:
         return ""
     rose = listed([CAUSE_NAMES[cause] for cause in a.followed])
-    return f" With it rose {rose}, for which the plan did not ask: that comes of it."
+    return f" {_sentence(rose)} rose with it, although the plan did not ask for that: it is a consequence."
 
 
 def _bars(cause: str) -> tuple[str, ...]:
@@ -125,11 +125,11 @@ def _not_separable(result: Case, a: Attribution) -> str:
     both = listed(a.together)
     if first.inflation >= 5:
         more = f" {advice(a)}" if advice(a) else ""
-        return f"load made it slow, but which is not separable: {both} rose together.{more}"
+        return f"load made it slow, but {both} rose together and cannot be separated.{more}"
     shares = {row.cause: row for row in a.shares}
     explained = ", ".join(f"{cause} {share(shares[cause].share)}" for cause in a.together)
     return (
-        f"load made it slow, but the cause is not separable: of the differences {explained} are explained, and "
+        f"load made it slow, but the cause is not separable: of the differences, {explained} are explained, and "
         f"{first.cause} leads in only {share(first.leads)} of the resamples."
     )
 
@@ -186,7 +186,7 @@ def _few(result: Case, a: Attribution) -> str:
 
 
 def _no_load(result: Case, a: Attribution) -> str:
-    most = f" Most of what came on top of the reference is {result.bottleneck}." if result.bottleneck else ""
+    most = f" Most of the time beyond the reference is {result.bottleneck}." if result.bottleneck else ""
     return f"hardly any load varied during its runs, so there is nothing to explain them by.{most}{_unsampled(a)}"
 
 

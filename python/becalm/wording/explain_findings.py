@@ -22,7 +22,11 @@ def contaminated(program: str, n: Numbers) -> str:
     )
     were = "was" if len(rounds) == 1 else "were"
     sentence = f"{len(rounds):,} of {counted(complete, 'round')} {were} contaminated ({beyond})"
-    return f"{sentence}; left out, {complete - len(rounds):,} count." if n["dropped"] else f"{sentence}: becalm explain"
+    return (
+        f"{sentence} and left out; {complete - len(rounds):,} count."
+        if n["dropped"]
+        else f"{sentence}: see becalm explain"
+    )
 
 
 def contamination_unknown(program: str, n: Numbers) -> str:
@@ -30,8 +34,8 @@ def contamination_unknown(program: str, n: Numbers) -> str:
     rounds, complete = n["rounds"], n["complete"]
     lacking = ", ".join(f"{measure} in {count:,}" for measure, count in n["measures"].items())
     sentence = (
-        f"Of {len(rounds):,} of {complete:,} rounds it is not known whether they were contaminated by the rule "
-        f"{n['rule']}: this machine's record lacks {lacking}"
+        f"It is not known whether {len(rounds):,} of {complete:,} rounds were contaminated by the rule {n['rule']}: "
+        f"this machine's record lacks {lacking}"
     )
     if n["dropped"]:
         return f"{sentence}. They are left out (--unknown-contamination drop)."
@@ -69,12 +73,12 @@ def no_delay(program: str, n: Numbers) -> str:
 
 def loaded_reference(program: str, n: Numbers) -> str:
     """Return the sentence about unloaded steps of a plan during which the machine was busy."""
-    steps = f"{n['loaded']:,} of {counted(n['steps'], 'step')} without load of {program} on {n['machine']}"
+    steps = f"{n['loaded']:,} of {counted(n['steps'], 'step')} that {program} was to run without load on {n['machine']}"
     were = "was" if n["loaded"] == 1 else "were"
-    sentence = f"{steps} {were} not unloaded: others wanted the CPUs, by the waits or the steal that the kernel counted"
+    sentence = f"{steps} {were} loaded: others wanted the CPUs, by the waits or the steal that the kernel counted"
     if n["used"]:
         return f"{sentence}. The other steps are the reference."
-    return f"{sentence}. So its own CPU time is the reference, unless other runs were unloaded."
+    return f"{sentence}. The program's own CPU time is the reference, unless other runs were unloaded."
 
 
 def network_errors(program: str, n: Numbers) -> str:

@@ -11,10 +11,10 @@ from becalm.wording.printable import one_line
 
 BY_HAND: Mapping[str, str] = {
     "isolation": "no file does all of it: AllowedCPUs= of the program's unit, and the other CPUs as AllowedCPUs= of "
-    "system.slice, user.slice and init.scope; or the setting isolcpus, which is for every start",
+    "system.slice, user.slice and init.scope; or the setting isolcpus, which holds from every boot on",
     "swap": "mask the swap unit (systemctl mask NAME.swap), or take its line out of /etc/fstab",
     "services": "disable those that rewrite settings: systemctl disable --now NAME",
-    "irq_affinity": "numbers of interrupts change from start to start: give irqaffinity=CPUS to the kernel at boot, or "
+    "irq_affinity": "numbers of interrupts change from boot to boot: give irqaffinity=CPUS to the kernel at boot, or "
     "set IRQBALANCE_BANNED_CPULIST where irqbalance runs",
     "aslr": "systemd has no property for it: begin the command of the unit with setarch --addr-no-randomize",
     "slice_ns": "systemd has no property for it: begin the command of the unit with chrt --other --sched-runtime NS 0 "
@@ -27,12 +27,12 @@ BY_HAND: Mapping[str, str] = {
 
 def no_property(knob: str) -> str:
     """Return the advice on a setting of a program for which systemd has no property."""
-    return BY_HAND.get(knob, "systemd has no property for it: start the program by becalm apply PROFILE --")
+    return BY_HAND.get(knob, "systemd has no property for it: start the program with becalm apply PROFILE --")
 
 
 def no_file(knob: str, place: str) -> str:
     """Return the advice on a place that is not a file of the kernel."""
-    return BY_HAND.get(knob, f"it is not a file that something could write at a start: {place}")
+    return BY_HAND.get(knob, f"it is not a file that can be written at boot: {place}")
 
 
 def no_line(place: str, why: str) -> str:
@@ -80,7 +80,7 @@ def head(origin: Origin, notes: Sequence[str]) -> tuple[str, ...]:
                   f"{f', {origin.date}' if origin.date else ''}:"]  # fmt: skip
         lines += [f"  {line}" for line in origin.measured]
     else:
-        lines.append("Nobody measured what it gains here: becalm tune --try shows that.")
+        lines.append("Its gain was not measured here: becalm tune --try measures it.")
     lines.append(f"Values found before are those of {origin.host}{where}.")
     return (*lines, *notes)
 

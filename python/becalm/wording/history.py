@@ -44,15 +44,15 @@ def left_out(studies: Sequence[int], project: str) -> str:
     of_project = repr(project) if project else "a project whose name cannot be read"
     return (
         f"The store is damaged: {counted(len(studies), 'session')} of {of_project} (study {listed(map(str, studies))}) "
-        f"cannot be read and {are(len(studies))} left out. `becalm list` and `becalm show N` say what of it."
+        f"cannot be read and {are(len(studies))} left out. `becalm list` and `becalm show N` report what is damaged."
     )
 
 
 def changed(commit: str) -> str:
     """Return the sentence about a working tree that differs from its commit."""
     return (
-        f"The working tree has changes that are not in {short(commit)}: what is measured may be theirs. "
-        "The session is marked so."
+        f"The working tree has changes that are not in {short(commit)}: they may affect what is measured. "
+        "The session is marked."
     )
 
 
@@ -65,7 +65,7 @@ def recorded(options: RecordOptions, verdict: Verdict, failed: Sequence[str]) ->
     session = f", session {verdict.study}" if verdict.study is not None else ""
     lines = [f"Recorded {counted(len(verdict.summaries), 'benchmark')} of {place}: {runs:,} runs{session}."]
     if failed:
-        lines.append(f"Runs failed of {listed(failed)}.")
+        lines.append(f"Runs of {listed(failed)} failed.")
     if options.baseline:
         again = shlex.join(("becalm", "history", "--baseline", options.baseline))
         lines.append(f"It is the baseline {options.baseline!r}: {again}")
@@ -92,14 +92,14 @@ def recorded_range(recorded: RecordedCommits) -> str:
     lost = sum(commit.study is None for commit in recorded.commits)
     text = f"Recorded {counted(len(fresh), 'commit')} of {recorded.project} in {recorded.range}"
     text += f"; {known:,} {'was' if known == 1 else 'were'} recorded already" if known else ""
-    text += f"; {lost:,} could not be" if lost else ""
-    return f"{text}.\nWhat changed with which: becalm history {shlex.quote(recorded.project)}"
+    text += f"; {lost:,} could not be recorded" if lost else ""
+    return f"{text}.\nTo see which commit changed what: becalm history {shlex.quote(recorded.project)}"
 
 
 def history(timeline: Timeline) -> str:
     """Return the summary of a history, in a few lines."""
     if not timeline.sessions:
-        return f"Nothing is recorded of {timeline.project!r}. `becalm record` keeps a session at a commit."
+        return f"No session of {timeline.project!r} is recorded. `becalm record` keeps a session at a commit."
     commits = len({session.commit for session in timeline.sessions})
     lines = [
         f"{timeline.project}: {counted(len(timeline.benchmarks), 'benchmark')} in "
@@ -118,8 +118,8 @@ def history(timeline: Timeline) -> str:
     learning = [benchmark.lacking for benchmark in timeline.benchmarks if benchmark.lacking and not benchmark.gone]
     if learning:
         lines.append(
-            f"Of {counted(len(learning), 'benchmark')} too little is known yet: changes can be seen after "
-            f"{counted(max(learning), 'more session')} at most."
+            f"Too little is known yet of {counted(len(learning), 'benchmark')}: changes can be seen after at most "
+            f"{counted(max(learning), 'more session')}."
         )
     return "\n".join(lines)
 
@@ -171,8 +171,8 @@ def other_machine(program: str, n: Numbers) -> str:
     which = f"{n['machine']}, Linux {n['kernel']}" if n["kernel"] else n["machine"]
     return (
         f"From commit {short(n['commit'])} on there are sessions of another machine, kernel or settings "
-        f"({which}), which are not compared with the others: no commits were measured on "
-        f"both, {n['needed']} sessions each at least."
+        f"({which}), which are not compared with the others: that needs at least "
+        f"{n['needed']} sessions of each at the same commits."
     )
 
 

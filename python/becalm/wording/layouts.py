@@ -90,9 +90,13 @@ def limited_by(comparison: LayoutComparison) -> str:
     if not math.isfinite(share) or comparison.difference.standard_error == 0:
         return ""
     parts = f"{percent(1 - share, 0.1)} % layout and {percent(share, 0.1)} % noise"
-    more = "more layouts would narrow it, more rounds hardly" if share <= LITTLE else "more rounds or layouts narrow it"
+    more = "more layouts would narrow the interval, more rounds hardly"
+    if share > LITTLE:
+        more = "more rounds or layouts would narrow the interval"
     few = min(len(side.layouts) for side in comparison.sides)
-    why = f" {few} layouts are few: with {2 * few} it would be about {_gain(few)} as wide." if few < FEW else ""
+    why = (
+        f" {few} layouts are few: with {2 * few} the interval would be about {_gain(few)} as wide." if few < FEW else ""
+    )
     return f"The variance of this difference is {parts}: {more}.{why}"
 
 
@@ -117,7 +121,11 @@ def gate(comparison: LayoutComparison) -> str:
     more = "Measure longer, or with more layouts."
     if comparison.layouts_needed is not None:
         more = f"If it is as it looks, --layouts {comparison.layouts_needed} would decide."
-    counts = "This counts as a failure; --undecided pass accepts it." if comparison.undecided == "fail" else "Accepted."
+    counts = (
+        "This counts as a failure; --undecided pass accepts it."
+        if comparison.undecided == "fail"
+        else "It is accepted (--undecided pass)."
+    )
     harm = f"a change of {d.metric} for the worse" if d.metric else "a slowdown"
     return f"Undecided: {harm} above {bound} is neither shown nor ruled out. {more} {counts}"
 
@@ -205,7 +213,7 @@ def no_directory(side: str, build: str) -> str:
 
 def not_started(side: str, argv: Sequence[str], reason: str) -> str:
     """Return the error for a build that cannot be started."""
-    return f"The build of {side} cannot be started: {argv[0]!r}: {reason}. No shell reads it; --shell has one read it."
+    return f"The build of {side} cannot be started: {argv[0]!r}: {reason}. It is run without a shell; --shell uses one."
 
 
 def failed(side: str, seed: int, argv: Sequence[str], reason: str) -> str:

@@ -90,7 +90,7 @@ def further_cells(d: MetricDifference) -> tuple[str, str, str, str]:
     first, second = (quantity(value, d.unit) for value in d.means)
     half = (d.high - d.low) / 2
     if not math.isfinite(d.estimate):
-        return first, second, "", "none in either" if d.means == (0.0, 0.0) else "of 0 there is no share"
+        return first, second, "", "none in either" if d.means == (0.0, 0.0) else "no percentage of 0"
     if not math.isfinite(half):
         return first, second, f"{percent(d.estimate, sign=True)} %", "too few runs"
     ends = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
@@ -144,7 +144,7 @@ def counts(summary: Summary) -> str:
     first = summary.metrics[0]
     count = f"{summary.name}: {first.name} {quantity(first.median.value)}"
     if first.runs == 1:
-        return f"{count}, counted once; twice is needed to see whether that repeats."
+        return f"{count}, counted once; a second count is needed to see whether it repeats."
     times = "twice" if first.runs == 2 else f"{first.runs} times"
     varies = first.maximum / first.minimum - 1
     repeats = f"; the counts differ by {percent(varies)} %" if varies > 0 else ", with the same result"
@@ -155,7 +155,7 @@ def _of_counts(d: Difference, varies: float) -> str:
     """Return the verdict on one comparison of exact counts."""
     names = f"{d.name} and {d.reference}"
     if d.pairs < 2:
-        return f"{d.metric.capitalize()} of {names}: each was counted once, and twice is needed. Measure longer."
+        return f"{d.metric.capitalize()} of {names}: each was counted once, and two counts are needed. Measure longer."
     if d.answer is Answer.UNKNOWN:
         return (
             f"The {d.metric}s of {names} cannot be compared: counts of one of them differ by {percent(varies)} % from "

@@ -32,7 +32,7 @@ def no_number(text: str) -> str:
 def offline(pid: int, cpus: Sequence[int], online: Sequence[int]) -> str:
     """Return the sentence about CPUs that do not exist or are offline."""
     return (
-        f"Process {pid} cannot be moved to {_cpus(cpus)}, which {_are(cpus)} not online; there are {_list(online)}. "
+        f"Process {pid} cannot be moved to {_cpus(cpus)}, which {_are(cpus)} not online; online are {_list(online)}. "
         f"{NOTHING}"
     )
 
@@ -79,17 +79,17 @@ def no_such_llc(pid: int, runs: int, llc: str, others: Sequence[int]) -> str:
 
 def wrong_llc(pid: int, cpus: Sequence[int], llc: str, choices: Sequence[int]) -> str:
     """Return the sentence about a named CPU that contradicts --llc; `choices`: the CPUs that agree with it."""
-    return f"Process {pid} cannot go to {_cpus(cpus)}: with --llc {llc} there are {_list(choices)}. {NOTHING}"
+    return f"Process {pid} cannot go to {_cpus(cpus)}: with --llc {llc} it can go to {_list(choices)}. {NOTHING}"
 
 
 def other_llc(llc: str, known: Sequence[str]) -> str:
     """Return the sentence about an unknown value of --llc."""
-    return f"There is no --llc {printable(llc)!r}. There are: {', '.join(known)}."
+    return f"--llc is one of {', '.join(known)}, not {printable(llc)!r}."
 
 
 def belongs(option: str) -> str:
     """Return the sentence about an option that needs --at-sweetspot."""
-    return f"{option} is about waiting for a sweet spot: give --at-sweetspot, too."
+    return f"{option} applies only to waiting for a sweet spot: give --at-sweetspot, too."
 
 
 def not_both(option: str, account: bool, command: bool = False) -> str:
@@ -119,8 +119,8 @@ def nothing_to_move() -> str:
 def not_for_command(cpus: Sequence[int], allowed: Sequence[int]) -> str:
     """Return the sentence about CPUs that a command would not be allowed to use."""
     return (
-        f"The command may use the CPUs {_list(allowed)} only, as becalm itself, and not "
-        f"{_list([cpu for cpu in cpus if cpu not in allowed])}. Nothing was run."
+        f"The command may not use CPU {_list([cpu for cpu in cpus if cpu not in allowed])}: becalm, which starts it, "
+        f"may use only {_list(allowed)}. Nothing was run."
     )
 
 
@@ -160,7 +160,7 @@ def _after(waited: Waited) -> str:
         )
     if waited.why == "not_worth_waiting" and decided is not None:
         return (
-            "at once: by what it counts, moving costs less than waiting for a sweet spot could save (d_min is "
+            "at once: by its counts, moving costs less than waiting for a sweet spot could save (d_min is "
             f"{duration(decided.least_ns)} for 1 ms)"
         )
     if waited.why == "hard_limit":
@@ -168,7 +168,7 @@ def _after(waited: Waited) -> str:
     if waited.why == "asked":
         return "at the requested moment"
     if waited.why == "not_counted":
-        return "at once: nothing of it could be counted here, so no sweet spot could be seen"
+        return "at once: none of its events could be counted here, so no sweet spot could be seen"
     return f"after {time}: its counts were not known, so there was no sign that waiting pays"
 
 
@@ -182,7 +182,7 @@ def _worth(waited: Waited) -> str:
 
 def no_limit(limit_ns: int) -> str:
     """Return the sentence about an invalid hard limit."""
-    return f"The limit of waiting is above 0 and at most 100 ms, not {duration(limit_ns)}."
+    return f"The limit of waiting must be above 0 and at most 100 ms, not {duration(limit_ns)}."
 
 
 def events(counting: Counting) -> str:
@@ -207,7 +207,7 @@ def counting(waited: Waited) -> str:
     result = f"Counted: {waited.events}; rules: {waited.rules}; limit: {duration(waited.limit_ns)}."
     if waited.bounded:
         return result
-    return f"{result} These say nothing about what misses cost, so only the limit bounded the wait."
+    return f"{result} These events do not show what misses cost, so only the limit bounded the wait."
 
 
 def undone(pid: int) -> str:

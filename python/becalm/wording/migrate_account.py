@@ -9,7 +9,7 @@ from becalm.migration.live_account import LiveAccounted, RelativeEffect
 from becalm.wording.compare import counted, duration
 
 WHY = {
-    "spot": "at a spot", "not_worth_waiting": "not worth waiting", "waited_enough": "waited enough",
+    "spot": "at a sweet spot", "not_worth_waiting": "not worth waiting", "waited_enough": "waited enough",
     "hard_limit": "at the limit", "unknown": "not known", "ended": "ended before",
 }  # fmt: skip
 """The reasons for which waiting tasks were moved."""
@@ -32,7 +32,7 @@ def sentence(accounted: Accounted) -> str:
     if all(trial.why != "spot" for trial in accounted.trials):
         return (
             f"Nothing to gain by waiting for sweet spots: of {moved}, which cost {time(cost)} each at random moments, "
-            "none came to be made at one."
+            "none was made at one."
         )
     bound = gain.value + gain.half
     return (
@@ -47,10 +47,10 @@ def whys(accounted: Accounted) -> str:
     reasons = ", ".join(f"{count} {WHY[why]}" for why, count in counts.items() if count)
     waited = sum(trial.waited_ns for trial in accounted.trials) / len(accounted.trials)
     return (
-        f"Of those that waited: {reasons}; {duration(waited)} in the mean. Rules: {accounted.rules}, p = "
+        f"Moves that waited: {reasons}; mean wait {duration(waited)}. Rules: {accounted.rules}, p = "
         f"{accounted.reuse:g}, "
-        f"windows of {duration(accounted.window_ns)}. Without the direct cost of a switch; ± is half of a "
-        "95 % interval."
+        f"windows of {duration(accounted.window_ns)}. The direct cost of a switch is not included; ± is half "
+        "of a 95 % interval."
     )
 
 
@@ -73,8 +73,8 @@ LIVE_WHY = {**WHY, "asked": "at the drawn moment", "not_moved": "not moved, beca
 def too_short(length_ns: int, least_ns: int) -> str:
     """Return the sentence about a program that ends before a move of it could be assessed."""
     return (
-        f"The command runs for {duration(length_ns)}. To be moved at a moment of it, after what is usual is known, it "
-        f"has to run for {duration(least_ns)}: give it more to do, or take a shorter --window."
+        f"The command runs for {duration(length_ns)}. becalm must first learn what is usual for it, so it has to run "
+        f"for {duration(least_ns)}: give it more to do, or take a shorter --window."
     )
 
 
@@ -99,14 +99,14 @@ def live_sentence(accounted: LiveAccounted) -> str:
     """Return the sentence on whether waiting for sweet spots gains anything, by wall time."""
     waiting, moved = accounted.effect("waiting", "wall_ns"), accounted.effect("random", "wall_ns")
     rounds = counted(len(accounted.rounds), "round")
-    cost = f"by moves at random moments its time changes by {share(moved)}"
+    cost = f"moves at random moments change the program's time by {share(moved)}"
     if waiting is None or not known(waiting):
         return f"{rounds} say nothing about waiting for sweet spots: {cost}."
     if waiting.high < 0:
-        return f"Waiting for sweet spots gains: its time changes by {share(waiting)} in {rounds}; {cost}."
+        return f"Waiting for sweet spots gains: the program's time changes by {share(waiting)} in {rounds}; {cost}."
     if waiting.low > 0:
-        return f"Waiting for sweet spots loses: its time changes by {share(waiting)} in {rounds}; {cost}."
-    none = "" if "spot" in accounted.whys(2) else ", and no move came to be made at one"
+        return f"Waiting for sweet spots loses: the program's time changes by {share(waiting)} in {rounds}; {cost}."
+    none = "" if "spot" in accounted.whys(2) else ", and no move was made at one"
     return (
         f"Nothing to gain by waiting for sweet spots in {rounds}: {cost}{none}. A gain above "
         f"{max(0.0, -100 * waiting.low):.2f} % is ruled out."
@@ -120,12 +120,11 @@ def live_lines(accounted: LiveAccounted) -> list[str]:
         reasons = ", ".join(f"{many} {LIVE_WHY.get(why, why)}" for why, many in accounted.whys(arm).items())
         lines.append(f"{words}: {reasons}.")
     waited = [round_.waited_ns[2] for round_ in accounted.rounds]
-    where = {"same": "within its last-level cache", "other": "to another last-level cache", None: "to any other CPU"}
+    where = {"same": "within its last-level cache", "other": "to another last-level cache", None: "anywhere else"}
     return [
         *lines,
-        f"Those that waited did so for {duration(sum(waited) / len(waited))} in the mean; moved "
-        f"{where[accounted.to]}, the "
-        f"least loaded one. Counted: {accounted.counted}; rules: {accounted.rules}, windows of "
+        f"The mean wait was {duration(sum(waited) / len(waited))}; each move went {where[accounted.to]}, "
+        f"to the least loaded CPU. Counted: {accounted.counted}; rules: {accounted.rules}, windows of "
         f"{duration(accounted.window_ns)}, "
         f"limit {duration(accounted.limit_ns)}. The three intervals of a column hold together at 95 %.",
         *accounted.remarks,

@@ -73,9 +73,9 @@ def _average(difference: PooledDifference) -> str:
     half = (difference.high - difference.low) / 2
     span = f"{percent(difference.low, half, sign=True)} to {percent(difference.high, half, sign=True)} %"
     if difference.high + 1 > WIDEST * (difference.low + 1):
-        span = "too few of them for an interval"
+        span = "too few hosts for an interval"
     average = f"Over hosts like these {percent(difference.estimate, half, sign=True)} % on average ({level}: {span})"
-    few = " So few hosts say little of others." if difference.hosts <= FEW else ""
+    few = " So few hosts say little about others." if difference.hosts <= FEW else ""
     return f"{average}; {_differ(difference.between, difference.differ_p)}.{few}"
 
 
@@ -93,9 +93,9 @@ def times(time: PooledTime, means_ns: Mapping[str, float]) -> str:
     level = f"{100 * time.confidence:g} %"
     ratio = means_ns[time.slowest] / means_ns[time.fastest] - 1
     wide = not math.isfinite(high) or high > WIDEST * low
-    span = f"{duration(low)} to {duration(high)}" if not wide else "too few of them for an interval"
+    span = f"{duration(low)} to {duration(high)}" if not wide else "too few hosts for an interval"
     ends = f"{level} for hosts like these: {span}"
-    few = " So few hosts say little of others." if time.hosts <= FEW else ""
+    few = " So few hosts say little about others." if time.hosts <= FEW else ""
     return (
         f"{time.name} takes {duration(means_ns[time.fastest])} on {time.fastest} and {percent(ratio)} % longer on "
         f"{time.slowest}, {duration(means_ns[time.slowest])}; {duration(time.typical_ns.value)} on average over "
@@ -115,8 +115,8 @@ def metrics(metric: PooledMetric, means: Mapping[str, float]) -> str:
     low, high = metric.typical.low, metric.typical.high
     ratio = max(means[metric.worst] / means[metric.best], means[metric.best] / means[metric.worst]) - 1
     wide = not math.isfinite(high) or high > WIDEST * low
-    span = f"{shown(low)} to {shown(high)}" if not wide else "too few of them for an interval"
-    few = " So few hosts say little of others." if metric.hosts <= FEW else ""
+    span = f"{shown(low)} to {shown(high)}" if not wide else "too few hosts for an interval"
+    few = " So few hosts say little about others." if metric.hosts <= FEW else ""
     way = "higher" if metric.better is Better.LOWER else "lower"
     return (
         f"{subject} {shown(means[metric.best])} on {metric.best} and {way} on {metric.worst}, "
@@ -161,7 +161,7 @@ def further(prediction: Transfer, confidence: float, *, timed: bool = False, met
         span = tune_time.between(tune_metric.change(prediction.ratio, metric))
         return f"{head} change {metric.name} by {span} ({level})."
     if timed:
-        return f"{head} take {tune_time.between(tune_time.gain(prediction.ratio))} less time ({level})."
+        return f"{head} save {tune_time.between(tune_time.gain(prediction.ratio))} of the time ({level})."
     return f"{head} reduce the spread {prediction.ratio.low:.2g}- to {prediction.ratio.high:.2g}-fold ({level})."
 
 
@@ -169,7 +169,11 @@ def lost(hosts: Sequence[HostResult]) -> list[str]:
     """Return a sentence for each host that was lost."""
     result = []
     for host in hosts:
-        remains = f" What it gave before is study {host.study}, and counted above." if host.verdict is not None else ""
+        remains = (
+            f" Its runs until then are stored as study {host.study} and count above."
+            if host.verdict is not None
+            else ""
+        )
         if host.lost and host.verdict is None and host.study is not None:
             remains = f" Its runs are stored as study {host.study}."
         if host.lost:

@@ -32,8 +32,8 @@ def trouble(name: str, program: str, counts: Mapping[str, Any]) -> Iterator[str]
         elif counts["status"] < 0:
             how = f"signal {-counts['status']}"
         yield (
-            f"{name} failed while it ran next to {program} ({how}), and was started again: what was "
-            "measured next to it is partly without it."
+            f"{name} failed while it ran next to {program} ({how}), and was started again: some of "
+            "the measurements next to it are partly without it."
         )
     if hardly_ran(counts):
         yield (
@@ -43,6 +43,6 @@ def trouble(name: str, program: str, counts: Mapping[str, Any]) -> Iterator[str]
     elif not counts["failures"] and counts["kept_ns"] and counts["away_ns"] > MOSTLY_AWAY * counts["kept_ns"]:
         share = 100 * counts["away_ns"] / counts["kept_ns"]
         yield (
-            f"{name} was away for {share:.0f} % of the time in which it was to run next to {program}: it ends so "
-            "often that starting it again shows. Give it more to do."
+            f"{name} did not run for {share:.0f} % of the time in which it was to run next to {program}: it ends so "
+            "often that restarting it takes this long. Give it more to do."
         )

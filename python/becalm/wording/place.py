@@ -29,28 +29,30 @@ def sentence(advice: PlacementAdvice) -> str:
     gain = advice.over_random
     if advice.shape is SharingShape.ROUNDS:
         placement = (
-            f"All CPUs share one cache, so what counts is who runs at a time. One round after the other: {groups}"
+            f"All CPUs share one cache, so what matters is which programs run at the same time. Run these rounds one "
+            f"after the other: {groups}"
         )
-        cost = f"{duration(1e9 * advice.cost)} in all"
-        than = f"{_less(gain.estimate)} time than in rounds that chance fills"
+        cost = f"they take {duration(1e9 * advice.cost)} in all"
+        than = f"{_less(gain.estimate)} time than random rounds"
     else:
         placement = f"These share a chip: {groups}"
         cost = f"they lose {percent(advice.cost, gain.noise)} of their speed on average"
-        than = f"{_less(gain.estimate)} than by chance, the mean of all sharings"
+        than = f"{_less(gain.estimate)} than by chance (the mean of all sharings)"
     if gain.noise is None:
         worth = percent(abs(gain.estimate))
-        return f"{placement}. So {cost}, {worth} {than}; how certain that is, is not known ({_unsure(gain)})."
+        return f"{placement}. So {cost}, {worth} {than}; it is not known how certain that is ({_unsure(gain)})."
     if not gain.found:
         if gain.estimate == gain.noise == 0:
-            return f"There is nothing to choose: whatever chance puts together costs the same. It would be {groups}."
+            return f"There is nothing to choose: all sharings cost the same. The choice would be {groups}."
         worth, noise = percent(abs(gain.estimate), gain.noise), percent(gain.noise, gain.noise)
         seen = (
-            f"the best sharing is worth {worth} more than chance, which is not surely above {SURE:g} times its noise "
-            f"of {noise}"
+            f"the best sharing gains {worth} over chance, which is not clearly above {SURE:g} times its noise of "
+            f"{noise}"
             if gain.estimate >= 0
-            else f"where rounds judge what other rounds chose, it is {worth} worse than chance, with a noise of {noise}"
+            else f"judged by other rounds than those that chose it, it is {worth} worse than chance, with a noise of "
+            f"{noise}"
         )
-        return f"Nothing to gain is seen: {seen}. It would be {groups}."
+        return f"No gain is shown: {seen}. The choice would be {groups}."
     return f"{placement}. So {cost}, {percent(gain.estimate, gain.noise)} {interval(gain)} {than}."
 
 
@@ -112,7 +114,7 @@ def unmeasured(advice: PlacementAdvice) -> list[str]:
         result += " Even if they cost each other nothing, no other sharing would be better."
     if advice.resting_on:
         resting = listed(f"{printable(first)} with {printable(second)}" for first, second in advice.resting_on)
-        result += f" This sharing has {resting} all the same, taken to cost as much as the dearest pair."
+        result += f" This sharing has {resting} all the same, assumed to cost as much as the costliest pair."
     return [result]
 
 
@@ -134,8 +136,8 @@ def explained(advice: PlacementAdvice) -> list[str]:
         if advice.objective is PlacementObjective.SLOWDOWN:
             what = "how much longer a program takes"
         result = [
-            f"What is made small is {what} next to those on its chip, on average over the programs. Whoever is on "
-            "another chip has another cache and does not count."
+            f"The placement minimises {what} next to those on its chip, on average over the programs. Programs on "
+            "other chips have another cache and do not count."
         ]
     for cost in advice.costliest[:SHOWN_PAIRS]:
         where = "run together all the same" if advice.together(cost.first, cost.second) else "are on different chips"
@@ -147,14 +149,15 @@ def explained(advice: PlacementAdvice) -> list[str]:
         least = advice.costliest[-1]
         where = "run together" if advice.together(least.first, least.second) else "do not run together"
         result.append(
-            f"Least is lost by {printable(least.first)} and {printable(least.second)} "
-            f"({percent(least.both, least.error)} both); they {where}."
+            f"{printable(least.first)} and {printable(least.second)} lose least "
+            f"({percent(least.both, least.error)} together); they {where}."
         )
     gain = advice.over_random
     if gain.parts:
         result.append(
             f"The best of several noisy costs looks better than it is. So the measurement was divided into "
-            f"{gain.parts} parts, and each judged only what others had chosen; noise is the standard error of that."
+            f"{gain.parts} parts, and each judged only what the others had chosen; noise is the standard error of "
+            "these judgements."
         )
     if gain.noise is not None and not gain.found:
         result.append("More rounds of `becalm corun` make the noise smaller, if there is anything to be seen.")
@@ -187,12 +190,12 @@ def machine(facts: Mapping[str, object], chips: int) -> list[str]:
     if hidden.get("container"):
         result.append(
             f"This is a container ({printable(str(hidden['container']))}): which CPUs share a cache, and which it may "
-            "use, may be other than it seems. Profile and place on the host."
+            "use, may differ from what it shows. Profile and place on the host."
         )
     if hidden.get("guest"):
-        what = "which CPUs share a cache is what the hypervisor says, and may be made up"
+        what = "only the hypervisor reports which CPUs share a cache, and it may make that up"
         if chips == 1:
-            what = "that all CPUs share one cache is what the hypervisor says, and may be made up"
+            what = "only the hypervisor reports that all CPUs share one cache, and it may make that up"
         result.append(f"This is a virtual machine: {what}.")
     return result
 

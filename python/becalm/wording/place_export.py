@@ -5,7 +5,7 @@ from __future__ import annotations
 
 def no_form(form: str, forms: str) -> str:
     """Return the sentence about an unknown form."""
-    return f"There is no form {form!r} of a placement. There are: {forms}."
+    return f"{form!r} is not a form of a placement. The forms are: {forms}."
 
 
 def no_cpus() -> str:
@@ -26,11 +26,14 @@ def no_rounds(form: str) -> str:
 
 def no_command(name: str) -> str:
     """Return the sentence about a task without a command."""
-    return f"# {name}: the profile has no command of it; run it so: taskset -c CPUS COMMAND"
+    return f"# {name}: the profile has no command for it; run it by: taskset -c CPUS COMMAND"
 
 
-TASKSET = "Each program with the CPUs of its chip. Run it with sh."
-ROUNDS = "Programs of a round run at a time, on all CPUs; the next round begins when all have ended. Run it with sh."
+TASKSET = "This script runs each program on the CPUs of its chip. Run it with sh."
+ROUNDS = (
+    "This script runs programs in rounds: those of a round at the same time, on all CPUs, and the next round when all "
+    "have ended. Run it with sh."
+)
 SYSTEMD = (
     "For services of these names: put each file into /etc/systemd/system, then `systemctl daemon-reload` and restart "
     "them. CPUAffinity= is what processes begin with, and they may change it; AllowedCPUs= is a cpuset that they "
@@ -38,7 +41,7 @@ SYSTEMD = (
 )
 KUBERNETES = (
     "Programs of one chip are one pod, with whole CPUs as requests and limits: so the static CPU manager of the "
-    "kubelet (--cpu-manager-policy=static) gives them their own CPUs. Which ones, it chooses itself: with the "
-    "policy option prefer-align-cpus-by-uncorecache (Kubernetes 1.32) those that share a cache. Fill in "
+    "kubelet (--cpu-manager-policy=static) gives them their own CPUs. The kubelet chooses which ones; with the "
+    "policy option prefer-align-cpus-by-uncorecache (Kubernetes 1.32) it chooses CPUs that share a cache. Fill in "
     "images and memory."
 )

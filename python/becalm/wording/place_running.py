@@ -18,7 +18,7 @@ def no_pair(text: str) -> str:
 
 def advice_alone(option: str) -> str:
     """Return the sentence about an option of the advice that cannot go with --apply."""
-    return f"{option} is of the advice itself: write `becalm place {option} …` without --apply and --watch."
+    return f"{option} belongs to the advice itself: write `becalm place {option} …` without --apply and --watch."
 
 
 def no_task(name: str, tasks: Sequence[str]) -> str:
@@ -38,14 +38,14 @@ def none_running(tasks: Sequence[str]) -> str:
 
 def offline(name: str, cpus: Sequence[int]) -> str:
     """Return the sentence about a chip whose CPUs are all offline."""
-    return f"{one_line(name)} belongs on the CPUs {_list(cpus)}, and none of them is online. Nothing was set."
+    return f"{one_line(name)} belongs on the CPUs {_list(cpus)}, but none of them is online. Nothing was set."
 
 
 def not_allowed(name: str, pid: int, cpus: Sequence[int], allowed: Sequence[int]) -> str:
     """Return the sentence about CPUs that a process may not use."""
     return (
-        f"{one_line(name)} (process {pid}) belongs on the CPUs {_list(cpus)}, and may only use {_list(allowed)}, by "
-        "its affinity and its cpuset. Nothing was set."
+        f"{one_line(name)} (process {pid}) belongs on the CPUs {_list(cpus)}, but its affinity and its "
+        f"cpuset allow only {_list(allowed)}. Nothing was set."
     )
 
 
@@ -67,11 +67,11 @@ def no_gain(advice: PlacementAdvice) -> str:
     gain = advice.over_random
     if gain.noise is None:
         return (
-            f"How certain the gain of {percent(gain.estimate)} is, is not known, so nothing was set. Measure more "
+            f"It is not known how certain the gain of {percent(gain.estimate)} is, so nothing was set. Measure more "
             "rounds, or apply it with --force."
         )
     return (
-        f"The gain of {percent(gain.estimate, gain.noise)} is not surely above twice its noise of "
+        f"The gain of {percent(gain.estimate, gain.noise)} is not clearly above twice its noise of "
         f"{percent(gain.noise, gain.noise)}, so nothing was set. To apply it nevertheless: --force."
     )
 
@@ -110,7 +110,7 @@ def undone() -> str:
 def moved(why: str, where: Mapping[str, Sequence[int]]) -> str:
     """Return the sentence about a change of the placement while watching."""
     rows = "; ".join(f"{one_line(name)} on {_list(cpus)}" for name, cpus in where.items())
-    return f"{why} {rows or 'Nobody is placed'}."
+    return f"{why} {rows or 'no process is placed'}."
 
 
 def came_and_went(came: Sequence[str], gone: Sequence[str]) -> str:

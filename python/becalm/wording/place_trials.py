@@ -20,7 +20,7 @@ def sentence(trials: PlacementTrials) -> str:
     known = {row.method: row.cost(trials.objective) for row in trials.rows}
     costs = {name: cost for name, cost in known.items() if cost is not None}
     winners = [name for name, cost in costs.items() if cost <= best + NEAR]
-    measure = "degradation" if trials.objective is PlacementObjective.DEGRADATION else "slow-down"
+    measure = "degradation" if trials.objective is PlacementObjective.DEGRADATION else "slowdown"
     result = f"In the model, {counted(len(trials.tasks), 'program')} lose {100 * best:.2f} % on average at best"
     result += f" (mean {measure}; {listed(winners)})"
     if "linux" in costs:
@@ -41,13 +41,13 @@ def learned(training: Training) -> str:
     di = rows["di"]
     better = [name for name, score in rows.items() if name not in ("di", "random") and score.regret < di.regret]
     names = [name for name in rows if name not in ("di", "random")]
-    first = f"On programs that were held out, {_cost(di)} more than the best sharing is what DI loses; " + (
+    first = f"On held-out programs DI loses {_cost(di)} more than the best sharing; " + (
         f"{listed(better)} lose less." if better else f"none of {listed(names)} loses less."
     )
     costs = {cost.method: cost for cost in training.costs}
     return (
         f"{first} Costs are predicted with a correlation of {costs['costs'].correlation:.3f} "
-        f"({costs['linear'].correlation:.3f} by a line)."
+        f"({costs['linear'].correlation:.3f} by a linear model)."
     )
 
 

@@ -79,7 +79,7 @@ def _modes(summary: RegionSummary) -> str:
 def drawn(pictures: int, names: int) -> Iterator[str]:
     """Yield the sentence about the names that are plotted, where not all are."""
     if pictures < names:
-        yield f"Drawn are the {pictures} names of {names:,} that take the most time; the table has all."
+        yield f"The plots show the {pictures} of {names:,} names that take the most time; the table has all."
 
 
 def columns(cost_ns: tuple[float, float]) -> tuple[tuple[str, str], ...]:
@@ -89,8 +89,12 @@ def columns(cost_ns: tuple[float, float]) -> tuple[tuple[str, str], ...]:
         ("varies", "varies: whether the spread (5th to 95th percentile) is more than the timer can show."),
         ("outliers", "outliers: far above the median, and no more than one region in a hundred."),
         ("net", "net: the mean without the longest twentieth, less the clock's cost."),
-        ("share", "share: of the net time of all names."),
-        ("", f"The clock's own cost, {fine(cost_ns[0])} and mostly {fine(cost_ns[1])}, is in all other lengths."),
+        ("share", "share: part of the net time of all names."),
+        (
+            "",
+            f"All other lengths include the clock's own cost, at least {fine(cost_ns[0])} and mostly "
+            f"{fine(cost_ns[1])}.",
+        ),
     )
 
 
@@ -109,8 +113,8 @@ def _compared(comparison: RegionComparison) -> Iterator[str]:
     if len(shown) > NAMED:
         yield f"{counted(len(shown) - NAMED, 'more name')} changed, too."
     for answer, template in (
-        (RegionAnswer.NO_DIFFERENCE_DETECTED, "no difference was seen of {}."),
-        (RegionAnswer.UNKNOWN, "there are too few regions, or files that have it, to say anything of {}."),
+        (RegionAnswer.NO_DIFFERENCE_DETECTED, "no difference was seen in {}."),
+        (RegionAnswer.UNKNOWN, "there are too few regions, or files that have it, to say anything about {}."),
     ):
         if names_of_answer := [names[d.name] for d in comparison.differences if d.answer is answer]:
             text = template.format(listed(names_of_answer))
@@ -129,8 +133,8 @@ def _compared(comparison: RegionComparison) -> Iterator[str]:
 def _not_visible(d: RegionDifference, name: str) -> str:
     """Return the sentence about a difference of means that is below what the timer can show."""
     return (
-        f"What changed of {name}, {fine(abs(d.new_ns - d.old_ns))}, is less than the timer can show of such means, "
-        f"{fine(d.visible_from_ns or 0.0)}: not visible. Time {d.calls or 1:,} calls as one region."
+        f"The change of {name}, {fine(abs(d.new_ns - d.old_ns))}, is less than the timer can show for such means, "
+        f"{fine(d.visible_from_ns or 0.0)}, so it is not visible. Time {d.calls or 1:,} calls as one region."
     )
 
 
@@ -158,7 +162,7 @@ def _limit(comparison: RegionComparison) -> str:
     limit = f"{percent(comparison.fail_above or 0.0)} %"
     match comparison.gate:
         case Gate.WITHIN:
-            return f"Within the limit: all regions are slower by at most {limit}."
+            return f"Within the limit: no region is slower by more than {limit}."
         case Gate.ABOVE:
             return f"Above the limit of {limit}."
         case _:

@@ -16,9 +16,8 @@ def limit_unknown(_: str, n: Numbers) -> str:
     """Return the sentence that the limit of the timer is not known."""
     step = "" if n["quantum_ns"] is None else f" Its step is {fine(n['quantum_ns'])}."
     return (
-        "How small a change this timer can show is not known, so becalm does not report whether something "
-        f"varies.{step} Measure "
-        "it on that machine: becalm clock --quick; or give it: --t-diff 5ns."
+        "The smallest change that this timer can show is not known, so becalm does not report whether something "
+        f"varies.{step} Measure it on that machine: becalm clock --quick; or give it: --t-diff 5ns."
     )
 
 
@@ -38,8 +37,8 @@ def below(_: str, n: Numbers) -> str:
     more = f" ({len(names) - NAMED} more names are as short)" if len(names) > NAMED else ""
     verb = "takes" if len(names) == 1 else "take"
     return (
-        f"{listed(names[:NAMED])}{more} {verb} less than {fine(n['t_min_ns'])}, from which on this timer shows single "
-        f"regions to 1 %: how their lengths vary is the timer's doing as well. Time {listed(calls)} as one region."
+        f"{listed(names[:NAMED])}{more} {verb} less than {fine(n['t_min_ns'])}, the shortest that this timer measures "
+        f"to 1 %: part of their variation comes from the timer. Time {listed(calls)} as one region."
     )
 
 
@@ -87,7 +86,7 @@ def damage(_: str, n: Numbers) -> str:
     if n["open"]:
         parts.append("it was not closed: the program was ended, or the file is cut off")
     lost = f" {counted(n['lost'], 'region')} are known to be lost." if n["lost"] else ""
-    return f"The file is not whole: {'; '.join(parts)}.{lost} The rest is as it was."
+    return f"The file is not whole: {'; '.join(parts)}.{lost} The rest is intact."
 
 
 def store_damage(_: str, n: Numbers) -> str:
@@ -106,17 +105,17 @@ def rate(_: str, n: Numbers) -> str:
     """Return the sentence about a counter that is not announced as invariant."""
     hidden = " (a hypervisor may hide that)" if n["hypervisor"] else ""
     return (
-        f"The processor does not report that its counter runs at one rate{hidden}: ns are right as long as it does, "
-        "which "
-        "becalm clock tells on that machine. Lengths that follow each other can be compared all the same."
+        f"The processor does not report that its counter runs at one rate{hidden}: times in ns are right only if it "
+        "does, which becalm clock reports on that machine. Lengths measured soon after each other can be compared "
+        "anyway."
     )
 
 
 def elsewhere(_: str, n: Numbers) -> str:
     """Return the sentence that file and stored evaluation come from different machines."""
     return (
-        "The file is of another machine, and the evaluation of timers stored here is of this one: it is not used. Give "
-        "what holds there: --t-diff 5ns, or FILE of becalm clock --json."
+        "The file is of another machine, and the evaluation of timers stored here is of this one, so it is not used. "
+        "Give what holds there: --t-diff 5ns, or FILE of becalm clock --json."
     )
 
 
@@ -124,7 +123,7 @@ def stepped(_: str, n: Numbers) -> str:
     """Return the sentence that the counter and the time of day disagree."""
     return (
         "While the file was open the counter and the time of day moved by different amounts: the clock was set, or the "
-        "machine slept. Lengths are of the counter; what the machine did meanwhile cannot be laid next to them exactly."
+        "machine slept. Lengths come from the counter; the record of load cannot be aligned with them exactly."
     )
 
 
@@ -132,13 +131,13 @@ def cause(program: str, n: Numbers) -> str:
     """Return the sentence about the load of the machine during outliers."""
     return (
         f"{whole([program])[0]}: {counted(n['outliers'], 'outlier')} fell into times in which {caused(n['columns'])} "
-        f"(study {n['study']}, {counted(n['ticks'], 'tick')}, p = {n['p_value']:.2g} for all that was asked)."
+        f"(study {n['study']}, {counted(n['ticks'], 'tick')}, p = {n['p_value']:.2g} over all tests)."
     )
 
 
 def no_cause(program: str, n: Numbers) -> str:
     """Return the sentence that the load record explains nothing."""
-    who = whole([program])[0] if program else "outliers"
+    who = f" of {whole([program])[0]}" if program else ""
     match n["why"]:
         case "apart":
             return f"Study {n['study']} has no record of load of the time in which the regions were timed."
@@ -148,14 +147,14 @@ def no_cause(program: str, n: Numbers) -> str:
                 f"{n['study']}: too few to tell what outliers come with. becalm watch -- PROGRAM records it over time."
             )
         case _:
-            return f"{who}: nothing in the load of study {n['study']} comes with its outliers."
+            return f"Nothing in the load of study {n['study']} comes with the outliers{who}."
 
 
 def other_machine(_: str, n: Numbers) -> str:
     """Return the sentence about files of different machines."""
     return (
-        f"The files are of different machines ({listed(whole(n['machines']))}): times of each are right, their "
-        "differences are of the machines and of the code together."
+        f"The files are of different machines ({listed(whole(n['machines']))}): times of each are right, but "
+        "their differences come from the machines and the code together."
     )
 
 
@@ -163,7 +162,8 @@ def other_timer(_: str, n: Numbers) -> str:
     """Return the sentence that the stored evaluation is of another clock."""
     return (
         f"The evaluation of timers stored here is of a clock of {n['kept_hz'] / 1e6:.1f} MHz, the file's has "
-        f"{n['hz'] / 1e6:.1f} MHz: it is not used. Give what holds there: --t-diff 5ns, or FILE of becalm clock --json."
+        f"{n['hz'] / 1e6:.1f} MHz, so it is not used. Give what holds there: --t-diff 5ns, or FILE of becalm clock "
+        "--json."
     )
 
 
@@ -181,7 +181,10 @@ def cut_files(_: str, n: Numbers) -> str:
     """Return the sentence about files that end before they were closed."""
     which = f"{listed(n['files'][:NAMED])}{_more(n['files'])}"
     verb = "was" if len(n["files"]) == 1 else "were"
-    return f"{which} {verb} not closed: a process was ended, still runs, or a file is cut off. What is there is shown."
+    return (
+        f"{which} {verb} not closed: a process was ended, still runs, or a file is cut off. Their complete part is "
+        "shown."
+    )
 
 
 def _more(names: list[str]) -> str:
@@ -191,9 +194,9 @@ def _more(names: list[str]) -> str:
 def one_file(_: str, n: Numbers) -> str:
     """Return the sentence that one file a side makes pieces of a process the unit of comparison."""
     return (
-        "There is one file on a side: what differs from process to process of the same code (addresses, layout), often "
-        "several percent of a short region, is in each difference and not in its interval, which rests on pieces of a "
-        f"file. Give {n['wanted']} files a side and more."
+        "There is only one file on a side, so intervals rest on pieces of a file. They do not include how processes "
+        "of the same code differ (addresses, layout), often by several percent of a short region. "
+        f"Give at least {n['wanted']} files a side."
     )
 
 
@@ -202,6 +205,6 @@ def between(_: str, n: Numbers) -> str:
     share = percent(n["share"])
     name = whole([n["name"]])[0]
     return (
-        f"The timer cannot show a change of {name} below {share} %, which is more than the limit, in however many "
-        f"regions and files. Time {n['calls']:,} calls as one region."
+        f"The timer cannot show a change of {name} below {share} %, which is more than the limit, however many "
+        f"regions and files there are. Time {n['calls']:,} calls as one region."
     )

@@ -22,10 +22,10 @@ VAGUE = 0.1
 BACK = {
     "few": "too few runs fit in the time to find out whether running both at the same time tells more",
     "slowed": "they slow each other down when they run at the same time",
-    "changed": "a difference of theirs changes when they run at the same time",
+    "changed": "a difference between them changes when they run at the same time",
     "wide": "one of them uses more than one CPU",
     "failed": "one of them failed when both ran at the same time",
-    "machine": "what was confirmed differs in settings of the machine, which all that runs at the same time share",
+    "machine": "the confirmed programs differ in settings of the machine, which apply to all that run at the same time",
 }
 """Reasons to return to turns (`becalm.plans.schedule.BackToTurns`)."""
 
@@ -39,7 +39,10 @@ def alongside(program: str, n: Numbers) -> str:
     change, error = n["change"], n["change_error"]
     if n["turns"] >= ENOUGH and change is not None and error is not None and abs(change) > CLEAR * error:
         subject = "Their difference is" if len(n["slowdowns"]) == 2 else "A difference is up to"
-        parts.append(f"{subject} {percent(abs(change))} % away from that in turns: it holds only alongside.")
+        parts.append(
+            f"{subject} {percent(abs(change))} % away from that in turns, so it holds only when they run alongside "
+            "each other."
+        )
     if n["most_cpus"] > 1.1:
         parts.append(f"By itself a program used {n['most_cpus']:.1f} CPUs, and here it had one: use --schedule turns.")
     return " ".join(parts)

@@ -15,7 +15,7 @@ def short(program: str, n: Numbers) -> str:
     """Return the sentence about runs that take about a millisecond."""
     return (
         f"A run takes only {duration(n['median_ns'])}: most of that is starting and ending a process. "
-        "For the work inside, let the program do more of it in one run."
+        "To measure the work itself, let the program do more of it in one run."
     )
 
 
@@ -101,7 +101,7 @@ _REASONS: Mapping[str, Callable[[Numbers], str]] = {
     STEAL: _part_of_excess("the hypervisor ran other guests (steal)"),
     SLOWER: _part_of_excess("is CPU time, so the processor ran it slower"),
     UNEXPLAINED: _part_of_excess(
-        "neither CPU nor run queue explain: it slept, or waited for a file or another process"
+        "neither CPU time nor the run queue explains: it slept, or waited for a file or another process"
     ),
     "kernel": _part_of_excess("is time inside the kernel"),
     "no_cpu_time": lambda why: "the record holds no CPU time",

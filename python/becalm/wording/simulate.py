@@ -47,4 +47,4 @@ def profile(programs: MeasuredPrograms, path: str) -> str:
         speeds = (f"{100 * speed:.0f} % next to {name}" for name, speed in row.alongside.items())
         alone = row.solo[len(row.solo) // 2]
         lines.append(f"{row.name}: {duration(alone)} alone, {row.busy:.2g} CPUs busy; its speed {', '.join(speeds)}.")
-    return "\n".join([*lines, f"Play it: becalm simulate -- {path} (count = 8 in it makes eight of one)"])
+    return "\n".join([*lines, f"Play it: becalm simulate -- {path} (count = 8 in it makes eight copies of a program)"])

@@ -46,8 +46,7 @@ def health(store_health: StoreHealth) -> str:
     )
     return (
         f"The store {store_health.store} is damaged: {what}. Nothing in it was changed. Save what can be "
-        "saved in a new one: "
-        f"becalm store repair NEW --store {store_health.store}"
+        f"saved in a new one: becalm store repair NEW --store {store_health.store}"
     )
 
 

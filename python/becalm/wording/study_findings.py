@@ -68,9 +68,8 @@ def neighbours(program: str, n: Numbers) -> str:
 def needs_root(knob: str) -> str:
     """Return the sentence about an applied setting that has no effect on programs started without rights."""
     return (
-        f"{knob} is on, but only root can run programs on the CPUs that it keeps free: these programs run next to "
-        "them. "
-        "Use --sudo, or `becalm apply PROFILE -- PROGRAM`."
+        f"{knob} is on, but only root can run programs on the CPUs that it keeps free: these programs run on "
+        "others. Use --sudo, or `becalm apply PROFILE -- PROGRAM`."
     )
 
 
@@ -120,7 +119,7 @@ def few(program: str, n: Numbers) -> str:
 def rate_not_kept(program: str, n: Numbers) -> str:
     """Return the sentence about a survey whose rate of wrong names is higher than stated."""
     return (
-        f"Machines with {n['processor']} vary very differently at {n['work']}, and neighbouring loops of one go "
-        f"together (a correlation of {n['memory']:.2f}): up to one in ten of those named there may be named wrongly, "
-        "more than stated. Measure them again, with more loops, before believing it."
+        f"Machines with {n['processor']} differ much in how they vary at {n['work']}, and consecutive loops of a "
+        f"machine are alike (a correlation of {n['memory']:.2f}): up to one in ten of those named there may be named "
+        "wrongly, more than stated. Measure them again with more loops before you believe it."
     )

@@ -15,8 +15,7 @@ def sentence(ratings: Ratings) -> str:
     lines = [_line(ratings, tuning) for tuning in ratings.tunings]
     if ratings.failed:
         lines.append(
-            f"{ratings.failed} run{'s' if ratings.failed > 1 else ''} did not end well and count for "
-            "nothing. "
+            f"{ratings.failed} run{'s' if ratings.failed > 1 else ''} did not end well and do not count. "
             f"See their output: becalm show {ratings.study or 'last'}"
         )
     if ratings.emulated:
@@ -24,7 +23,7 @@ def sentence(ratings: Ratings) -> str:
     if ratings.standing:
         lines.append(study_findings.settings("", {"settings": {}, "standing": ratings.standing}))
     if ratings.by_metric:
-        lines.append("There are no rates: they are of times, and copies would print into one another.")
+        lines.append("There are no rates: a rate is computed from times, and the output of copies would mix.")
     for tuning in ratings.tunings:
         if alongside := [program for program in tuning.programs if program.contaminated]:
             who = ", ".join(
@@ -32,9 +31,9 @@ def sentence(ratings: Ratings) -> str:
             )
             name = f" of {tuning.name}" if len(ratings.tunings) > 1 else ""
             by_cpu = (
-                " By CPU time is the reference over CPU time, which others lengthen less; it counts no waiting, for "
+                " The column 'by CPU time' is the reference over CPU time, which others lengthen less; it includes no "
             )
-            known = f"{by_cpu}disks neither." if any(program.cpu_ratio is not None for program in alongside) else ""
+            known = f"{by_cpu}waiting." if any(program.cpu_ratio is not None for program in alongside) else ""
             lines.append(f"Other programs ran next to runs{name}: {who}.{known}")
     without = [
         program.name

@@ -27,7 +27,7 @@ def sentence(spotted: Spotted) -> str:
         few = "too little to tell a sweet spot, which is a change from one window to the next"
         return f"{seen}: {few}. At least {LEAST_WINDOWS} are needed."
     result = f"{many} in {counted(windows, 'window')} of {counted(len(spotted.programs), 'program')}"
-    result += f": {types}." if types else ": by these rules no moment was better to move than another."
+    result += f": {types}." if types else ": by these rules no moment was better for a move than another."
     if unknown:
         result += f" {counted(unknown, 'window')} {'is' if unknown == 1 else 'are'} unknown, not zero."
     return result
@@ -43,7 +43,7 @@ def legend(spotted: Spotted) -> str:
     lasted = spotted.detection["until_ns"] - spotted.detection["from_ns"]
     time = duration(lasted) if spotted.unit == "ns" else f"{lasted:,} {spotted.unit}"
     quantity = "Share of references that miss" if spotted.miss_ratio else "Share of what was counted that is new"
-    return f"{quantity}, over {time}; a line a task, from 0 to the number at its end:"
+    return f"{quantity}, over {time}; one line per task, from 0 to the number at its end:"
 
 
 def counts(spotted: Spotted) -> tuple[str, str]:
@@ -62,7 +62,7 @@ def origin(spotted: Spotted) -> str:
     proxy = ""
     if not spotted.miss_ratio:
         visible = " or ".join(KINDS[kind] for kind in spotted.kinds)
-        proxy = f" That is not a miss ratio: of sweet spots it can only show where {visible}, and nothing of caches."
+        proxy = f" That is not a miss ratio: it shows only sweet spots where {visible}, and nothing about caches."
     return f"Counted: {spotted.events}.{proxy} Rules: {spotted.rules}, windows: {window}; --json has every threshold."
 
 
@@ -76,7 +76,7 @@ def moved(spotted: Spotted) -> list[str]:
     lines = [move["done"]["sentence"], *move["done"]["remarks"]]
     if not move["migrations"]:
         lines.append(
-            "No migration of it was seen in the records, so what it cost is not known. It ran there already, did not "
-            "run again, records were lost, or pages were counted (ws_turnover), which do not tell the CPU."
+            "The records show no migration of it, so its cost is not known. Either it ran there already, or it did not "
+            "run again, or records were lost, or pages were counted (ws_turnover), which do not tell the CPU."
         )
     return lines

@@ -190,7 +190,7 @@ def not_booted(lost: Mapping[str, str]) -> str:
     """Return the sentences about boot settings that were not tried. `lost`: their knobs, with the purpose of each."""
     knobs = "; ".join(f"{knob} ({purpose})" for knob, purpose in lost.items())
     return (
-        f"Settings of the next boot were not tried, since this host is not started again during a study: {knobs}. What "
+        f"Settings that need a restart were not tried, since this host is not restarted during a study: {knobs}. What "
         "they would add is not known. They are tried in a guest (--host 'guest:6.12?cpus=2') and on another machine "
         "that may be restarted (--allow-reboot)."
     )

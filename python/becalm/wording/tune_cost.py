@@ -22,7 +22,7 @@ def cost(tune_cost: TuneCost) -> str:
     else:
         head = (
             f"About {counted(tune_cost.search_runs, 'run')} of a search ({tune_cost.method}) in {candidates}, then "
-            f"about {counted(tune_cost.confirm_runs, 'fresh run')} that confirm what it finds, and more of what "
+            f"about {counted(tune_cost.confirm_runs, 'fresh run')} that confirm what it finds, and more where it "
             "stays undecided"
         )
     if tune_cost.search_runs == 0 and tune_cost.method != "try":

@@ -136,7 +136,7 @@ def no_better(program: str, n: Numbers) -> str:
     """Return the sentence that the chosen settings are no better than a published list."""
     times = tune.factor(Interval(1 / n["ratio"], 1 / n["high"], 1 / max(n["low"], 1e-9)))
     return (
-        f"No better than the list of {n['list']} is shown: {times} times ({1 / n['high']:.2g} to "
+        f"The choice is not shown to be better than the list of {n['list']}: {times} times ({1 / n['high']:.2g} to "
         f"{1 / max(n['low'], 1e-9):.2g})."
     )
 
@@ -146,7 +146,7 @@ def budget(program: str, n: Numbers) -> str:
     profiles = [name for name in n["left_out"] if not name.startswith(WITHOUT)]
     parts = ["what each setting contributes"] if len(profiles) < len(n["left_out"]) else []
     parts += [f"{' and '.join(profiles)}"] if profiles else []
-    return f"The time budget was too short to measure {' and '.join(parts)}. A longer --budget says more."
+    return f"The time budget was too short to measure {' and '.join(parts)}. A longer --budget measures them."
 
 
 def refused(program: str, n: Numbers) -> str:

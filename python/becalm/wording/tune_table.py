@@ -68,7 +68,7 @@ def _ahead(result: ConfigurationResult, best: ConfigurationResult, choice: Confi
 
 def _next(choice: ConfigurationChoice) -> list[str]:
     if len(choice.units) < 2:
-        return [f"All was measured on one {choice.unit}. Measure on another one: without, nothing is known of others."]
+        return [f"All was measured on one {choice.unit}. Measure on another one, too: nothing is known of others."]
     if choice.unit == SESSION:
         return ["All was measured on one machine: what another one gives is not known. Name several: --host A --host B"]
     if not choice.next:

@@ -83,8 +83,8 @@ def _lines(watched: Watched) -> Iterator[str]:
         return
     if largest.name == UNEXPLAINED:
         yield (
-            f"Most of the delay, {duration(largest.ns or 0.0)} of {duration(falls.delay_ns)}, is unexplained: asleep, "
-            "waiting for the network or for other processes, or for what is not known below."
+            f"Most of the delay, {duration(largest.ns or 0.0)} of {duration(falls.delay_ns)}, is unexplained: it "
+            "slept, or waited for the network, for other processes or for what is not known (see below)."
         )
         return
     part, whole = duration(largest.ns or 0.0), duration(falls.delay_ns)

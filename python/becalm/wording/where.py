@@ -20,7 +20,7 @@ def sentence(where: Where) -> str:
     verb = {
         Presence.BOTH: "takes more" if first.share > 0 else "takes less",
         Presence.APPEARED: "is new",
-        Presence.DISAPPEARED: "has gone",
+        Presence.DISAPPEARED: "is gone",
     }[first.presence]
     more = f", and {len(named) - 1} other function{'s' * (len(named) > 2)} differ" if len(named) > 1 else ""
     more = more.replace("function differ", "function differs")
@@ -60,7 +60,7 @@ def legend(where: Where) -> str:
     """Return the explanation of the table's figures."""
     what = "CPU time of a run" if where.source is Source.SAMPLES else "Instructions of a run"
     text = (
-        f"{what}, callees left out. Change: a share of all that {where.old} takes; in brackets where it is not certain."
+        f"{what}, without callees. Change: as a share of the total of {where.old}; in brackets where it is not certain."
     )
     if where.rate:
         text += f" On average at most {100 * where.rate:g} % of the functions that are named are false alarms."

@@ -28,8 +28,8 @@ def placed(tmp_path, *words):
 def test_a_profile_is_placed(tmp_path):
     words = " ".join(placed(tmp_path, "--plain").output.split())
     assert "These share a chip: t0 with t1; t2 with t3." in words
-    assert "What is made small" not in words
-    assert "What is made small" in " ".join(placed(tmp_path, "--plain", "--explain").output.split())
+    assert "The placement minimises" not in words
+    assert "The placement minimises" in " ".join(placed(tmp_path, "--plain", "--explain").output.split())
     value = json.loads(placed(tmp_path, "--json").stdout)
     assert value["kind"] == "placement-advice"
     assert value["sharing"]
@@ -48,7 +48,7 @@ def test_a_placement_is_reported(tmp_path):
     assert text.read_text() == placed(tmp_path, "--markdown").stdout
     assert "| t0, t1 |" in text.read_text()
     done = CliRunner().invoke(shipped, ["--apply", "--pids", "--report", str(page)])
-    assert "--report is of the advice itself" in str(done.exception)
+    assert "--report belongs to the advice itself" in str(done.exception)
 
 
 def test_a_placement_is_exported(tmp_path):

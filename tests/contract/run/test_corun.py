@@ -76,6 +76,6 @@ def test_the_command_prints_it_in_every_form(store, form):
         value = json.loads(done.stdout)
         assert (value["kind"], len(value["co_runs"])) == ("co_run_profile", 2)
     else:
-        assert "One round was measured" in done.stdout
+        assert "Only one round was measured" in done.stdout
     again = CliRunner().invoke(command, ["show", "last", "--json"])
     assert json.loads(again.stdout)["kind"] == "co_run_profile", again.output

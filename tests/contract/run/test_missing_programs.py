@@ -24,7 +24,7 @@ def test_a_suite_rates_the_others(store, tmp_path):
 def test_a_session_records_the_others(store):
     verdict = becalm.record(["/nowhere/gone", "true"], project="p", commit="c", runs=2)
     assert [summary.name for summary in verdict.summaries] == ["true"]
-    assert "Runs failed of /nowhere/gone" in verdict.sentence
+    assert "Runs of /nowhere/gone failed" in verdict.sentence
     assert verdict.exit_code == 4
 
 

@@ -10,7 +10,7 @@ def test_a_benchmark_that_fails_does_not_keep_the_others_from_being_recorded(age
     place = {"project": "of test_record", "commit": "c", "runs": 3}
     verdict = becalm.record(["true", "false"], references=["sleep 0.001"], **place)
     assert [(summary.name, summary.runs) for summary in verdict.summaries] == [("true", 3), ("sleep 0.001", 3)]
-    assert "Runs failed of false" in verdict.sentence
+    assert "Runs of false failed" in verdict.sentence
     shown = {benchmark.name: len(benchmark.points) for benchmark in becalm.history("of test_record").benchmarks}
     assert (shown["true"], shown["sleep 0.001"]) == (1, 1)
     assert [benchmark.name for benchmark in becalm.history("of test_record").benchmarks if benchmark.reference] == [

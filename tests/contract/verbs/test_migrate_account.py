@@ -101,7 +101,7 @@ def test_it_is_said_whether_waiting_gains_and_nothing_to_gain_is_an_answer(gaine
     )
     none = account(0.0, 0.0, 0.0)
     none = replace(none, trials=tuple(replace(trial, why="not_worth_waiting") for trial in none.trials))
-    assert sentence(none).endswith("each at random moments, none came to be made at one.")
+    assert sentence(none).endswith("each at random moments, none was made at one.")
     assert Mean.of([1.0, 2.0, 3.0]).half == pytest.approx(4.302653 / 3**0.5)
     assert "p = 0, windows of 1.000 ms" in whys(gained)
 

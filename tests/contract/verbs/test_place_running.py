@@ -145,7 +145,7 @@ def test_within_what_a_process_may_use(machine, host, applied):
 
 def test_a_refused_placement_sets_nothing(machine, host, applied, reference):
     four(machine)
-    with pytest.raises(RefusedError, match="not surely above twice its noise"):
+    with pytest.raises(RefusedError, match="not clearly above twice its noise"):
         applied(reference(SAME), pids=True)
     with pytest.raises(RefusedError, match="no choice of CPUs separates programs"):
         applied(reference(chips=(Chip(2, cpus=(0, 1)),)), pids=True)
@@ -157,7 +157,7 @@ def test_a_refused_placement_sets_nothing(machine, host, applied, reference):
         applied(pid=["t0=99"])
     machine.allows(10, "0-1")
     machine.allows(12, "0-1")
-    with pytest.raises(RefusedError, match=r"and may only use 0,1, by its affinity and its cpuset\. Nothing was set"):
+    with pytest.raises(RefusedError, match=r"but its affinity and its cpuset allow only 0,1\. Nothing was set"):
         applied(pids=True)
     for pid in range(10, 14):
         machine.ends(pid)

@@ -64,7 +64,7 @@ def test_a_slow_run_says_how_long_it_waited_for_a_cpu():
     [
         (a_run(17, wall=150, cpu=145), "is CPU time, so the processor ran it slower"),
         (a_run(17, wall=150, cpu=145)._replace(user_ns=95 * MS, system_ns=50 * MS), "is time inside the kernel"),
-        (a_run(17, wall=150), "neither CPU nor run queue explain"),
+        (a_run(17, wall=150), "neither CPU time nor the run queue explains"),
         (a_run(17, wall=60, cpu=55), "took 40 % less: its CPU time differs likewise"),
         (a_run(17, wall=150)._replace(wait_ns=None), "neither"),
     ],
@@ -206,7 +206,7 @@ def test_contaminated_rounds_are_counted_and_kept(place):
     verdict = run("x", runs=50, store=place)
     assert verdict.summaries[0].runs == 50
     text = finding(verdict)
-    assert text.sentence == "10 of 50 rounds were contaminated (cpu>20% in 10): becalm explain"
+    assert text.sentence == "10 of 50 rounds were contaminated (cpu>20% in 10): see becalm explain"
     assert text.numbers["rounds"] == list(range(3, 50, 5))
 
 
@@ -217,7 +217,7 @@ def test_a_rule_leaves_whole_rounds_out_of_a_comparison(place):
     assert max(summary.max_ns for summary in comparison.summaries) < 150 * MS
     text = finding(comparison)
     assert "rounds were contaminated (cpu>30% in " in text.sentence
-    assert text.sentence.endswith("; left out, 40 count.")
+    assert text.sentence.endswith(" and left out; 40 count.")
     assert text.numbers["complete"] >= 48
     assert stored(1, place).study.options["drop_contaminated"] == "cpu>30%"
 
@@ -254,7 +254,7 @@ def test_unknown_rounds_are_reported_and_kept_or_left_out_as_asked(place, monkey
     with_all = run("x", runs=20, store=place, drop_contaminated="steal>5%")
     assert with_all.summaries[0].runs == 20
     assert unknown(with_all).numbers["rounds"] == list(range(1, 20, 2))
-    assert "Of 10 of 20 rounds it is not known" in unknown(with_all).sentence
+    assert "It is not known whether 10 of 20 rounds" in unknown(with_all).sentence
     assert "lacks steal in 10. They are counted; --unknown-contamination drop" in unknown(with_all).sentence
     dropped = run("x", runs=20, store=place, drop_contaminated="steal>5%", unknown_contamination="drop")
     assert dropped.summaries[0].runs == 20

@@ -95,7 +95,7 @@ def test_the_order_of_the_lines_does_not_matter():
 def test_a_best_place_at_the_end_of_a_range_is_reported():
     analysis = fitted(CHEMREACT, goals={"Yield": "min"})
     assert finding(analysis, "at_border").numbers["factors"] == ("Time", "Temp")
-    assert "a maximum, no minimum" in finding(analysis, "stationary").sentence
+    assert "a maximum, not a minimum" in finding(analysis, "stationary").sentence
 
 
 def test_a_factor_without_effect_is_not_said_to_be_better_beyond_its_range():
@@ -308,7 +308,7 @@ def test_a_model_that_only_guesses_names_the_place_where_runs_were():
     analysis = fitted("\n".join(["a=-1..1,b=-1..1,y", *lines]), model="quadratic", goals={"y": "min"})
     (response,) = analysis.responses
     assert response.best.beyond
-    assert "it only guesses, as there is no run nearby. Smallest where runs were: 1." in response.sentence
+    assert "is extrapolated, as there is no run nearby. Smallest at the place of a run: 1." in response.sentence
     assert f"{response.best.value.value:.3f}" not in response.sentence
     assert not fitted(CHEMREACT).responses[0].best.beyond
 

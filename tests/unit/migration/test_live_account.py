@@ -38,15 +38,15 @@ def test_the_cost_of_a_move_and_the_gain_of_waiting_have_intervals():
             assert effect.high - effect.low < 0.01
             assert effect.rounds == 20
     assert accounted.effect("waiting", "misses").value == 0
-    assert live_sentence(accounted).startswith("Waiting for sweet spots gains: its time changes by -2.")
+    assert live_sentence(accounted).startswith("Waiting for sweet spots gains: the program's time changes by -2.")
     assert live_sentence(account(moved=0.02, waiting=-0.03)).startswith("Waiting for sweet spots loses")
 
 
 def test_nothing_to_gain_is_an_answer_with_what_is_ruled_out():
     sentence = live_sentence(account(moved=0.02))
-    assert sentence.startswith("Nothing to gain by waiting for sweet spots in 20 rounds: by moves at random")
+    assert sentence.startswith("Nothing to gain by waiting for sweet spots in 20 rounds: moves at random")
     assert sentence.endswith("% is ruled out.")
-    assert "and no move came to be made at one" in live_sentence(account(why="hard_limit"))
+    assert "and no move was made at one" in live_sentence(account(why="hard_limit"))
 
 
 def test_counts_that_are_not_known_and_too_few_rounds_say_nothing():
@@ -77,4 +77,4 @@ def test_it_is_drawn_in_every_form_and_its_json_says_everything(options):
     assert set(value["effects"]) == {"wall_ns", "cpu_ns", "references", "misses"}
     text = " ".join(live_lines(accounted))
     many = options.get("rounds", 20)
-    assert f"At random moments: {many} at the drawn moment. At sweet spots: {many} at a spot." in text
+    assert f"At random moments: {many} at the drawn moment. At sweet spots: {many} at a sweet spot." in text

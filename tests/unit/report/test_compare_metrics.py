@@ -65,7 +65,7 @@ def on_terminal(verdict):
         ),
         (
             {"means": (0.0, 2.5), "unit": "", "estimate": math.nan, "low": -math.inf, "high": math.inf},
-            ("0", "2.500", "", "of 0 there is no share"),
+            ("0", "2.500", "", "no percentage of 0"),
         ),
     ],
 )

@@ -62,5 +62,5 @@ def test_a_page_has_a_picture_for_each_of_the_first_programs_and_every_table():
 
 def test_lines_of_the_terminal_say_what_they_show_in_the_source_s_unit():
     drawn = sweetspots.as_markdown(spotted([window(0, 0, 100, 1)]))
-    assert "over 10.00 ms; a line a task" in drawn
-    assert "over 10,000,000 instructions; a line" in sweetspots.as_markdown(spotted([], unit="instructions"))
+    assert "over 10.00 ms; one line per task" in drawn
+    assert "over 10,000,000 instructions; one line" in sweetspots.as_markdown(spotted([], unit="instructions"))

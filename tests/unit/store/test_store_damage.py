@@ -180,8 +180,8 @@ def test_runs_that_are_lost_at_the_end_are_reported(copy):
         stored(number, str(copy), warned=messages.append)
         stored(number, str(copy), warned=messages.append, later=True)
     assert [message.partition(": ")[0] for message in messages] == [
-        *["Of study 2 the last 5 of its 60 runs are missing"] * 2,
-        *["Of study 3 the last run of its 60 runs is missing"] * 2,
+        *["In study 2 the last 5 of its 60 runs are missing"] * 2,
+        *["In study 3 the last run of its 60 runs is missing"] * 2,
     ]
     shown = io.StringIO()
     Console(file=shown, width=100).print(listing(list_studies(str(copy)).studies))

@@ -159,7 +159,7 @@ def test_times_over_hosts(store):
     assert (times.fastest, times.hosts) == ("null", 4)
     assert times.slowest.startswith("sim:normal")
     assert "the hosts do differ" in times.sentence
-    assert "too few of them for an interval" in times.sentence
+    assert "too few hosts for an interval" in times.sentence
 
 
 @pytest.mark.parametrize(

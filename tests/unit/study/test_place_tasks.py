@@ -76,9 +76,11 @@ def test_it_is_bound_to_what_is_online_and_allowed(machine):
     process = Process(12, 77, (0, 2))
     assert usable_cpus("web", process, (0, 1), machine.root) == (0,)
     machine.online("1-3")
-    with pytest.raises(RefusedError, match=r"web \(process 12\) belongs on the CPUs 1, and may only use 0,2"):
+    with pytest.raises(
+        RefusedError, match=r"web \(process 12\) belongs on the CPUs 1, but its affinity and its cpuset allow only 0,2"
+    ):
         usable_cpus("web", process, (0, 1), machine.root)
-    with pytest.raises(RefusedError, match="belongs on the CPUs 4,5, and none of them is online"):
+    with pytest.raises(RefusedError, match="belongs on the CPUs 4,5, but none of them is online"):
         usable_cpus("web", process, (4, 5), machine.root)
 
 

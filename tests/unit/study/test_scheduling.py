@@ -243,7 +243,7 @@ def test_settings_of_the_machine_are_confirmed_in_turns_and_the_reason_is_said(s
     profile = tmp_path / "machine.toml"
     profile.write_text('name = "machine"\n[settings]\nswap = "off"\n')
     verdict = tuned(tmp_path, schedule="auto", tried=str(profile), store=store)
-    assert "all that runs at the same time share" in kinds_of(verdict)["turns"].sentence
+    assert "apply to all that run at the same time" in kinds_of(verdict)["turns"].sentence
     assert "turns" not in kinds_of(tuned(tmp_path, tried=str(profile), store=store))
 
 

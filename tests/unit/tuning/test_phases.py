@@ -608,7 +608,7 @@ def test_a_choice_that_is_no_better_than_a_list_says_so():
     tuned, _, _ = conduct(World({"a": 0.3, "b": 0.3}), search_space, chooses("a"), confirm_loops=30)
     assert tuned.choice.settings == Settings.of({"a": 1})
     (remark,) = findings(tuned, "no_better")
-    assert remark.sentence.startswith("No better than the list of two is shown")
+    assert remark.sentence.startswith("The choice is not shown to be better than the list of two")
 
 
 def test_interchangeable_settings_are_told_apart_one_by_one():

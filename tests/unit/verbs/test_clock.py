@@ -156,7 +156,7 @@ def test_a_cell_that_was_tried_again_counts_once_and_is_reported(played):
     evaluation = becalm.clock()
     assert [(cell.timer, cell.tries) for cell in evaluation.cells] == [("fenced", 2), ("barrier", 1)]
     assert evaluation.absences == ()
-    assert "Each figure is the least of 1 to 2 searches" in evaluation.sentence
+    assert "Each figure is the smallest of 1 to 2 searches" in evaluation.sentence
 
 
 def test_where_the_step_binds_the_table_says_so(played):

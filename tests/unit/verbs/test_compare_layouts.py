@@ -39,7 +39,7 @@ def test_equal_layouts_of_equal_programs_show_no_difference():
     assert comparison.layout_sd == pytest.approx(0.058, abs=0.01)
     assert comparison.called >= 10
     assert "beyond layout between new and old" in comparison.sentence
-    assert "more layouts would narrow it" in comparison.sentence
+    assert "more layouts would narrow the interval" in comparison.sentence
 
 
 def test_a_difference_beyond_layout_is_told():
@@ -93,7 +93,7 @@ def test_one_round_says_that_layout_and_noise_are_not_told_apart():
 
 
 def test_few_layouts_come_with_their_cost():
-    assert "2 layouts are few: with 4 it would be about" in compared(layouts=2).sentence
+    assert "2 layouts are few: with 4 the interval would be about" in compared(layouts=2).sentence
 
 
 def test_measuring_ends_although_all_rounds_are_left_out():

@@ -145,11 +145,11 @@ def test_cpus_that_come_and_go_are_no_trouble_for_the_least_loaded():
 @pytest.mark.parametrize(
     ("cpu", "options", "words"),
     [
-        (5, {}, "cannot be moved to CPU 5, which is not online; there are 0,1,2,3"),
+        (5, {}, "cannot be moved to CPU 5, which is not online; online are 0,1,2,3"),
         ("2-3", {"allowed": "0-2"}, "may use the CPUs 0,1,2 only, by its affinity and its cpuset, and not 3"),
         ("least-loaded", {"allowed": "1"}, "there is no other one to move it to"),
         ("least-loaded", {"online": "0-1", "allowed": "1-3"}, "may use the CPUs 1,2,3, of which 1 are online"),
-        (0, {"llc": "other"}, "cannot go to CPU 0: with --llc other there are 2,3"),
+        (0, {"llc": "other"}, "cannot go to CPU 0: with --llc other it can go to 2,3"),
         ("least-loaded", {"llc": "same", "allowed": "1-3"}, "none of the CPUs 2,3 that it may be moved to shares"),
     ],
 )
@@ -167,7 +167,7 @@ def test_caches_that_the_kernel_does_not_tell_are_no_ground_to_choose_by(machine
         path.unlink()
     with pytest.raises(RefusedError, match="does not report which CPUs share a cache with process 10"):
         moved(llc="same")
-    with pytest.raises(UsageError, match=r"There is no --llc 'near'\. There are: same, other\."):
+    with pytest.raises(UsageError, match=r"--llc is one of same, other, not 'near'\."):
         moved(llc="near")
     assert migrate_target.llcs(machine.root) == []
 

@@ -39,7 +39,7 @@ def test_a_real_program_is_typed_behind_two_dashes(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        ({"to": "far"}, "There is no --llc 'far'"),
+        ({"to": "far"}, "not 'far'"),
         ({"moves": 9}, "10 moves or more are needed"),
         ({"rules": "none"}, "none"),
         ({"limit": "1s"}, "at most 100 ms"),

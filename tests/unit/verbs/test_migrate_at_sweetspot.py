@@ -96,7 +96,7 @@ def test_where_nothing_is_counted_it_is_moved_at_once(root):
     host = Recorder([], refuses=("llc", "ws_turnover", "faults"))
     done = move(host, root)
     assert host.held[-1] == "10@1010:2"
-    assert "at once: nothing of it could be counted here" in done.sentence
+    assert "at once: none of its events could be counted here" in done.sentence
     assert [remark for remark in done.remarks if remark.endswith("cannot be counted here.")] == [
         "llc cannot be counted here.", "ws_turnover cannot be counted here.", "faults cannot be counted here.",
     ]  # fmt: skip
@@ -117,11 +117,11 @@ def test_a_named_source_that_is_missing_is_not_replaced_by_another(root):
     assert host.on == []
     with pytest.raises(UsageError, match="by 'dtrace', but by: perf, bpf"):
         move(host, root, by="dtrace")
-    with pytest.raises(UsageError, match="--by is about waiting for a sweet spot"):
+    with pytest.raises(UsageError, match="--by applies only to waiting for a sweet spot"):
         becalm.migrate(10, 2, by="bpf", host=host, root=root)
 
 
 @pytest.mark.parametrize("option", ["rules", "window", "limit", "events"])
 def test_options_of_waiting_need_a_wait(root, option):
-    with pytest.raises(UsageError, match=f"--{option} is about waiting for a sweet spot"):
+    with pytest.raises(UsageError, match=f"--{option} applies only to waiting for a sweet spot"):
         becalm.migrate(10, 2, root=root, **{option: "1ms"})

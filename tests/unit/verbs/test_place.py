@@ -43,10 +43,10 @@ def test_one_cache_is_shared_in_rounds(advise):
     assert advice.cost == pytest.approx(2 / 0.98, rel=0.05)
     assert advice.alone_s == pytest.approx(4, rel=0.05)
     assert "All CPUs share one cache" in advice.sentence
-    assert "less time than in rounds that chance fills" in advice.sentence
+    assert "less time than random rounds" in advice.sentence
     assert advice.cpus_of("t0") == (0, 1)
     longer = structs.replace(advice, over_random=Gain(-0.18))
-    assert "18 % more time than in rounds that chance fills" in wording.sentence(longer)
+    assert "18 % more time than random rounds" in wording.sentence(longer)
 
 
 def test_pairs_that_were_not_measured_could_change_the_advice(advise):
@@ -64,7 +64,7 @@ def test_pairs_that_were_not_measured_could_change_the_advice(advise):
 def test_where_there_is_one_way_to_share_nothing_is_reported_of_noise(advise):
     advice = advise(np.full((2, 2), 0.1), np.ones(2), chips=(Chip(2),))
     assert advice.sentence == (
-        "There is nothing to choose: whatever chance puts together costs the same. It would be t0 with t1."
+        "There is nothing to choose: all sharings cost the same. The choice would be t0 with t1."
     )
 
 
@@ -150,4 +150,4 @@ def test_machines_that_hide_their_caches_are_warned_of():
     (sentence,) = wording.machine({"virtualisation": {"container": "docker", "guest": False}}, 2)
     assert sentence.startswith("This is a container (docker)")
     (sentence,) = wording.machine({"virtualisation": {"container": None, "guest": True}}, 1)
-    assert "that all CPUs share one cache is what the hypervisor says" in sentence
+    assert "only the hypervisor reports that all CPUs share one cache" in sentence

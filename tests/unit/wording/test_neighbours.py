@@ -14,7 +14,7 @@ WELL = {"restarts": 5, "failures": 0, "status": None, "short": 0, "cpu_ns": 1, "
         ({"failures": 1, "status": -9}, "(signal 9)"),
         ({"failures": 1, "status": None}, "(it could not be started again)"),
         ({"short": 3}, "within a millisecond"),
-        ({"away_ns": 5 * 10**8}, "away for 50 % of the time"),
+        ({"away_ns": 5 * 10**8}, "did not run for 50 % of the time"),
     ],
 )
 def test_trouble_is_reported_once(did, words):
