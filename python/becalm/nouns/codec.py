@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -16,6 +16,17 @@ from becalm.line import ControlCharacterError, Line
 
 Json = Any
 """A value that `json` can write."""
+
+
+class Null(NamedTuple):
+    """The number for which a null stands in JSON, as metadata of a type; without it that is NaN."""
+
+    number: float
+
+
+LowBound = Annotated[float, Null(-math.inf)]
+HighBound = Annotated[float, Null(math.inf)]
+"""The ends of an interval, which JSON lacks where they are infinite."""
 
 
 def wire(text: str | None) -> Json:
@@ -109,8 +120,7 @@ def fields_of(kind: type[Any], value: Mapping[str, Json], where: str = "") -> di
     """Return the fields of a frozen value that `encode` wrote, each checked against its type.
 
     Unknown fields are left out. A null for a type without None is left out, too, so that the default applies; for a
-    number without a default it is NaN. `where`: the path of the value for errors. Raises TypeError or ValueError with
-    the path.
+    number without a default it is NaN. `where`: the path of the value for errors. Raises ValueError with the path.
     """
     hints, needed, result = _hints(kind), _needed(kind), {}
     for name in field_names(kind):
@@ -134,9 +144,15 @@ def _needed(kind: Any) -> set[str]:
 def decode(hint: Any, value: Json, where: str) -> Any:
     """Return the value that `encode` wrote as JSON, checked against its type `hint`.
 
-    `where`: the path of the value for errors. Raises TypeError or ValueError with the path.
+    `where`: the path of the value for errors. Raises ValueError with the path, and TypeError where a
+    field is missing.
     """
     origin, parts = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return value
+    if origin is Annotated:
+        means = next((part.number for part in parts[1:] if isinstance(part, Null)), math.nan)
+        return means if value is None else decode(parts[0], value, where)
     if origin in (Union, UnionType):
         return _decode_union(parts, value, where)
     if origin is tuple:
@@ -147,14 +163,14 @@ def decode(hint: Any, value: Json, where: str) -> Any:
     if hint in (int, float, str, bool):
         number = float(value) if hint is float and type(value) is int else value
         if type(number) is not hint:
-            raise TypeError(f"{where} is {value!r}, which is not of the type {hint.__name__}")
+            raise ValueError(f"{where} is {value!r}, which is not of the type {hint.__name__}")
         return number
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return hint(value)
     if hint is Line:
         return _decode_line(value, where)
     if not isinstance(value, Mapping):
-        raise TypeError(f"{where} is {value!r}, which is not an object")
+        raise ValueError(f"{where} is {value!r}, which is not an object")
     if origin is Mapping:
         return {str(key): decode(parts[1], member, f"{where}.{key}") for key, member in value.items()}
     if hasattr(hint, "from_json"):
@@ -164,7 +180,7 @@ def decode(hint: Any, value: Json, where: str) -> Any:
 
 def _decode_line(value: Json, where: str) -> Line:
     if not isinstance(value, str):
-        raise TypeError(f"{where} is {value!r}, which is not a text")
+        raise ValueError(f"{where} is {value!r}, which is not a text")
     try:
         return Line(value)
     except ControlCharacterError as error:
@@ -172,7 +188,8 @@ def _decode_line(value: Json, where: str) -> Line:
 
 
 def _nullable(hint: Any) -> bool:
-    return hint is Any or NoneType in get_args(hint)
+    parts = get_args(hint)
+    return hint is Any or NoneType in parts or any(isinstance(part, Null) for part in parts)
 
 
 def _decode_union(parts: tuple[Any, ...], value: Json, where: str) -> Any:
@@ -185,8 +202,11 @@ def _decode_union(parts: tuple[Any, ...], value: Json, where: str) -> Any:
 
 def _decode_tuple(parts: tuple[Any, ...], value: Json, where: str) -> tuple[Any, ...]:
     if not isinstance(value, (list, tuple)):
-        raise TypeError(f"{where} is {value!r}, which is not a list")
+        raise ValueError(f"{where} is {value!r}, which is not a list")
     if len(parts) == 2 and parts[1] is Ellipsis:
+        if all(type(member) is parts[0] for member in value):
+            # Hundreds of numbers need not be checked one by one.
+            return tuple(value)
         return tuple(decode(parts[0], member, f"{where}[{index}]") for index, member in enumerate(value))
     if len(parts) != len(value):
         raise ValueError(f"{where} has {len(value)} members, not {len(parts)}")
@@ -195,7 +215,7 @@ def _decode_tuple(parts: tuple[Any, ...], value: Json, where: str) -> tuple[Any,
 
 def _hints(kind: type[Any]) -> Mapping[str, Any]:
     if kind not in _SEEN:
-        _SEEN[kind] = get_type_hints(kind)
+        _SEEN[kind] = get_type_hints(kind, include_extras=True)
     return _SEEN[kind]
 
 

@@ -7,13 +7,15 @@ from typing import Any
 
 import msgspec
 
+from becalm.nouns.codec import HighBound, LowBound
+
 
 class Interval(msgspec.Struct, frozen=True):
     """A value with its confidence interval, in the unit of its field's name."""
 
-    value: float
-    low: float
-    high: float
+    value: HighBound
+    low: LowBound
+    high: HighBound
 
 
 class Finding(msgspec.Struct, frozen=True):

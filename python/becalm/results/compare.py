@@ -7,14 +7,13 @@ differences are fractions: 0.01 means 1 % slower than the reference.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
-from becalm.nouns.codec import decode
+from becalm.nouns.codec import HighBound, LowBound, decode
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Better, Metric
 from becalm.nouns.result import Result
@@ -75,14 +74,14 @@ class Difference(msgspec.Struct, frozen=True):
     name: str
     reference: str
     estimate: float
-    low: float
-    high: float
+    low: LowBound
+    high: HighBound
     confidence: float
     pairs: int
-    detectable: float
+    detectable: HighBound
     p_value: float
     answer: Answer
-    standard_error: float
+    standard_error: HighBound
     weak: bool = False
     sentence: str = ""
     metric: str = ""
@@ -143,8 +142,8 @@ class MetricDifference(msgspec.Struct, frozen=True):
     better: Better
     means: tuple[float, float]
     estimate: float
-    low: float
-    high: float
+    low: LowBound
+    high: HighBound
     pairs: int
 
     @property
@@ -216,7 +215,7 @@ class Ranking(msgspec.Struct, frozen=True):
     places: tuple[Place, ...]
     confidence: float
     decides_ns: int | None
-    within: float
+    within: HighBound
 
     @property
     def fastest(self) -> tuple[str, ...]:
@@ -299,83 +298,5 @@ def gate_code(gate: Gate | None, undecided: str) -> int:
 
 def from_json(value: Mapping[str, Any]) -> Verdict:
     """Return the verdict that `Verdict.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-
-    def number(value: float | None, missing: float) -> float:
-        return missing if value is None else value
-
-    def interval(stored: Mapping[str, Any]) -> Interval:
-        return Interval(stored["value"], number(stored["low"], -math.inf), number(stored["high"], math.inf))
-
-    def histogram(stored: Mapping[str, Any] | None) -> Histogram | None:
-        return None if stored is None else Histogram(**{**stored, "counts": tuple(stored["counts"])})
-
-    def metric_summary(stored: Mapping[str, Any]) -> MetricSummary:
-        changed = {
-            **{name: interval(stored[name]) for name in ("mean", "median", "cv")},
-            "better": Better(stored["better"]),
-            "sd": number(stored["sd"], math.nan),
-            "histogram": histogram(stored["histogram"]),
-        }
-        return MetricSummary(**{**stored, **changed})
-
-    def throughput(stored: Mapping[str, Any] | None) -> Throughput | None:
-        return None if stored is None else Throughput(stored["what"], interval(stored["per_second"]))
-
-    def summary(stored: Mapping[str, Any]) -> Summary:
-        changed = {
-            **{name: stored[name] and interval(stored[name]) for name in ("mean_ns", "median_ns", "cv")},
-            "sd_ns": None if stored["mean_ns"] is None else number(stored["sd_ns"], math.nan),
-            "histogram": histogram(stored["histogram"]),
-            "metrics": tuple(map(metric_summary, stored["metrics"])),
-            "throughput": throughput(stored["throughput"]),
-            "quantiles": tuple(stored["quantiles"]),
-            "course": tuple(stored["course"]),
-            "memory": tuple((float(at), float(size)) for at, size in stored["memory"]),
-        }
-        return Summary(**{**stored, **changed})
-
-    def difference(stored: Mapping[str, Any]) -> Difference:
-        changed = {
-            "answer": Answer(stored["answer"]),
-            "better": Better(stored["better"]),
-            "low": number(stored["low"], -math.inf),
-            "high": number(stored["high"], math.inf),
-            "detectable": number(stored["detectable"], math.inf),
-            "standard_error": number(stored["standard_error"], math.inf),
-            "p_value": number(stored["p_value"], math.nan),
-        }
-        return Difference(**{**stored, **changed})
-
-    def further(stored: Mapping[str, Any]) -> MetricDifference:
-        changed = {
-            "better": Better(stored["better"]),
-            "means": tuple(stored["means"]),
-            "estimate": number(stored["estimate"], math.nan),
-            "low": number(stored["low"], -math.inf),
-            "high": number(stored["high"], math.inf),
-        }
-        return MetricDifference(**{**stored, **changed})
-
-    def ranking(stored: Mapping[str, Any] | None) -> Ranking | None:
-        if stored is None:
-            return None
-        places = tuple(Place(**place) for place in stored["places"])
-        return Ranking(places, stored["confidence"], stored["decides_ns"], number(stored["within"], math.inf))
-
-    def circumstances(stored: Mapping[str, Any] | None) -> Circumstances | None:
-        return None if stored is None else Circumstances(**{**stored, "commands": tuple(stored["commands"])})
-
-    fields = {key: member for key, member in value.items() if key not in ("becalm", "schema", "runs", "passed")}
-    changed = {
-        "gate": None if value["gate"] is None else Gate(value["gate"]),
-        "ranking": ranking(value["ranking"]),
-        "stopped": Stopped(value["stopped"]),
-        "summaries": tuple(map(summary, value["summaries"])),
-        "differences": tuple(map(difference, value["differences"])),
-        "findings": tuple(Finding(**finding) for finding in value["findings"]),
-        "metric": None if value["metric"] is None else decode(Metric, value["metric"], "metric"),
-        "circumstances": circumstances(value["circumstances"]),
-        "where": None if value.get("where") is None else decode(Where, value["where"], "where"),
-        "further": tuple(map(further, value["further"])),
-    }
-    return Verdict(**{**fields, **changed})
+    verdict: Verdict = decode(Verdict, value, "the verdict")
+    return verdict

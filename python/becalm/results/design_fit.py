@@ -291,6 +291,4 @@ class DesignFit(Result, frozen=True):
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> DesignFit:
         """Return the value that this or an earlier version wrote. Raises KeyError, TypeError or ValueError."""
-        plain = {name: member for name, member in value.items() if name != "findings"}
-        findings = tuple(Finding(**row) for row in value.get("findings", ()))
-        return cls(**fields_of(cls, plain), findings=findings)
+        return cls(**fields_of(cls, value))

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
 from becalm.nouns.codec import decode
 from becalm.nouns.finding import Finding
@@ -116,7 +115,5 @@ class LayoutComparison(Result, frozen=True):
 
 def from_json(value: Mapping[str, Any]) -> LayoutComparison:
     """Return the value that `LayoutComparison.to_json` wrote. Raises KeyError, TypeError or ValueError."""
-    findings = tuple(Finding(**stored) for stored in value["findings"])
-    rest = {name: stored for name, stored in value.items() if name != "findings"}
-    comparison: LayoutComparison = decode(LayoutComparison, rest, "layouts")
-    return replace(comparison, findings=findings)
+    comparison: LayoutComparison = decode(LayoutComparison, value, "the comparison")
+    return comparison

@@ -12,8 +12,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
-from becalm.nouns.codec import decode, fields_of
+from becalm.nouns.codec import HighBound, decode
 from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.finding import Finding, Interval
@@ -64,7 +65,7 @@ class Arm(msgspec.Struct, frozen=True):
     failed: int
     mean_ns: Interval
     spread: Interval
-    overall: float
+    overall: HighBound
     loops: tuple[float, ...] = ()
     deviations: tuple[float, ...] = ()
     metric: Interval | None = None
@@ -92,7 +93,7 @@ class ArmComparison(msgspec.Struct, frozen=True):
     ratio: Interval
     p_value: float
     loops: int
-    detectable: float
+    detectable: HighBound
     loops_needed: int | None
     f: float
     f_df: tuple[int, int]
@@ -186,62 +187,11 @@ def settings_of(verdict: TuneVerdict) -> Settings:
 
 def from_json(value: Mapping[str, Any]) -> TuneVerdict:
     """Return the verdict that `TuneVerdict.to_json` wrote. Raises KeyError, TypeError or ValueError."""
-
-    def number(value: float | None, missing: float) -> float:
-        return missing if value is None else value
-
-    def interval(stored: Mapping[str, Any]) -> Interval:
-        ends = number(stored["low"], -math.inf), number(stored["high"], math.inf)
-        return Interval(number(stored["value"], math.inf), *ends)
-
-    def worked(stored: Mapping[str, Any]) -> Throughput:
-        return Throughput(stored["what"], interval(stored["per_second"]))
-
-    def arm(stored: Mapping[str, Any]) -> Arm:
-        changed = {
-            "mean_ns": interval(stored["mean_ns"]),
-            "spread": interval(stored["spread"]),
-            "overall": number(stored["overall"], math.inf),
-            "loops": tuple(stored["loops"]),
-            "deviations": tuple(stored["deviations"]),
-            "metric": None if stored["metric"] is None else interval(stored["metric"]),
-            "throughput": None if (done := stored["throughput"]) is None else worked(done),
-        }
-        return Arm(**{**stored, **changed})
-
-    def comparison(stored: Mapping[str, Any]) -> ArmComparison:
-        changed = {
-            "ratio": interval(stored["ratio"]),
-            "shift": interval(stored["shift"]),
-            "f_df": tuple(stored["f_df"]),
-            "deviation": None if stored["deviation"] is None else interval(stored["deviation"]),
-            "detectable": number(stored["detectable"], math.inf),
-            # Both variances zero: no F at all; one of them: an infinite one.
-            "f": number(stored["f"], math.nan if stored["f_p"] == 1.0 else math.inf),
-        }
-        return ArmComparison(**{**stored, **changed})
-
-    def contribution(stored: Mapping[str, Any]) -> AblationEffect:
-        return AblationEffect(**{**stored, "ratio": interval(stored["ratio"]), "cost": interval(stored["cost"])})
-
-    fields = {key: member for key, member in value.items() if key not in ("becalm", "schema", "runs")}
-    changed = {
-        "fit": None if value["fit"] is None else DesignFit.from_json(value["fit"]),
-        "production": _plan(value["production"]),
-        "stopped": Stopped(value["stopped"]),
-        "programs": tuple(value["programs"]),
-        "trials": tuple(Trial(**trial) for trial in value["trials"]),
-        "arms": tuple(map(arm, value["arms"])),
-        "comparisons": tuple(map(comparison, value["comparisons"])),
-        "contributions": tuple(map(contribution, value["contributions"])),
-        "droppable": tuple(value["droppable"]),
-        "transfer": tuple(Transfer(**{**row, "ratio": interval(row["ratio"])}) for row in value["transfer"]),
-        "excluded": tuple(Excluded(**row) for row in value["excluded"]),
-        "findings": tuple(Finding(**finding) for finding in value["findings"]),
-        "metric": None if value["metric"] is None else decode(Metric, value["metric"], "metric"),
-    }
-    return TuneVerdict(**{**fields, **changed})
+    verdict: TuneVerdict = decode(TuneVerdict, value, "the verdict")
+    return replace(verdict, comparisons=tuple(map(_with_f, verdict.comparisons)))
 
 
-def _plan(value: Mapping[str, Any] | None) -> ProductionPlan | None:
-    return None if value is None else ProductionPlan(**fields_of(ProductionPlan, value))
+def _with_f(comparison: ArmComparison) -> ArmComparison:
+    """Return a comparison with its F, which JSON lacks where it is infinite, as one of the variances is zero."""
+    infinite = math.isnan(comparison.f) and comparison.f_p != 1.0
+    return replace(comparison, f=math.inf) if infinite else comparison

@@ -186,7 +186,7 @@ def test_round_trip_of_json(study: TuneVerdict) -> None:
     assert from_json(json.loads(json.dumps(study.to_json()))) == study
     document = verdict(judge(confirmation(TRUTH, loops=1), (PROGRAM,), objective="mad"))
     assert from_json(json.loads(json.dumps(document.to_json()))) == document
-    with pytest.raises(KeyError):
+    with pytest.raises(TypeError, match="Missing required argument"):
         from_json({"kind": "tune"})
 
 

@@ -40,7 +40,7 @@ def nested(value, path, replacement):
     ("path", "replacement", "message"),
     [
         (("verdict", "sentence"), ["no text"], r"ValueError: the verdict\.sentence is \['no text'\]"),
-        (("verdict", "summaries", 0, "mean_ns", "value"), None, r"the verdict\.summaries\[0\]\.mean_ns\.value is None"),
+        (("verdict", "summaries", 0, "mean_ns", "value"), "1", r"the verdict\.summaries\[0\]\.mean_ns\.value is '1'"),
         (("verdict", "summaries", 1, "runs"), "4", r"the verdict\.summaries\[1\]\.runs is '4'"),
         (("verdict", "stopped"), "tired", "'tired' is not a valid Stopped"),
         (("study", "kind"), "dance", "knows no studies of the kind 'dance'"),
