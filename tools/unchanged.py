@@ -26,7 +26,7 @@ import traces
 GRACE_S = 10.0
 """The time for processes that are ending, as a guard waits until its agent has gone, and for traces of others."""
 
-WAITERS = ("becalm-guard", "becalm-keeper")
+WAITERS = ("becalm-guard", "becalm-keeper", "becalm-starter")
 PATIENCE_S = 75.0
 """The time for becalm's processes that wait for interrupts: after a minute they give up and give all masks back."""
 

@@ -3,7 +3,7 @@
 //!
 //! It is forked from this process. It sends no signal at its end and is spared by `exec::tree::sweep`, so
 //! that ending what a program has left does not end it; it ends with the agent, and its own processes end
-//! with it (`stress::worker`, `neighbours::keep`).
+//! with it (`stress::worker`, `neighbours::starter`).
 
 use std::ffi::CStr;
 use std::fs::File;

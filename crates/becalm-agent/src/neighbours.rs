@@ -3,12 +3,12 @@
 //!
 //! `defined` prepares them with their workload (`ready`), `measure` keeps them running around each run
 //! (`Neighbours`), and a block's answer has their totals (`Tally`). A separate process keeps them running
-//! (`keep`), so that restarting them takes no time of the measuring process. They start as programs do: by a
+//! (`starter`), so that restarting them takes no time of the measuring process. They start as programs do: by a
 //! `Spawner`, with the same user, environment and directory. Nothing of them is counted in the program's run.
 
-pub mod keep;
+pub mod starter;
 
-use keep::Tally;
+use starter::Tally;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -28,8 +28,11 @@ use crate::ready::{Ready, ReadyNeighbour};
 /// The largest number of neighbours, so that a mistyped number does not exhaust the machine.
 pub const MOST: usize = 256;
 
-const KEEPER: Kind =
-    Kind { called: "What keeps the neighbours running", name: c"becalm-keeper", spare: tree::spare_keeper };
+const STARTER: Kind = Kind {
+    called: "The process that keeps the neighbours running",
+    name: c"becalm-starter",
+    spare: tree::spare_starter,
+};
 
 /// The number of runs and the totals of the neighbours of each workload, by its number and in their order.
 #[derive(Default)]
@@ -67,7 +70,7 @@ impl Neighbours {
         base: &BaseEnvironment,
         talk: &mut Conversation,
     ) -> io::Result<Result<Self, Failure>> {
-        let started = Companion::start(&KEEPER, talk, |report| keep::keep(report, wanted, base))?;
+        let started = Companion::start(&STARTER, talk, |report| starter::run(report, wanted, base))?;
         Ok(started.map(Self).map_err(|failure| Failure::new("neighbour", failure.message)))
     }
 

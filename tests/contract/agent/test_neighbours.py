@@ -197,7 +197,7 @@ def spinning(tmp_path):
     return seen, child, [near("sh", "-c", script)]
 
 
-@pytest.mark.parametrize("who", ["agent", "keeper", "input"])
+@pytest.mark.parametrize("who", ["agent", "starter", "input"])
 def test_none_is_left_when_somebody_is_killed(agent, tmp_path, gate, who):
     seen, child, alongside = spinning(tmp_path)
     number = agent.begin(*sh(gate.wait), alongside=alongside)
@@ -206,8 +206,8 @@ def test_none_is_left_when_somebody_is_killed(agent, tmp_path, gate, who):
     match who:
         case "agent":
             agent.process.kill()
-        case "keeper":
-            os.kill(child_named(agent, "becalm-keeper"), signal.SIGKILL)
+        case "starter":
+            os.kill(child_named(agent, "becalm-starter"), signal.SIGKILL)
             gate.open()
             rows, texts = gather(agent.answer(number))
             # Refused where it was killed before the neighbour was at work.

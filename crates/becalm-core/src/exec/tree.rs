@@ -28,7 +28,7 @@ static TWIN: AtomicI32 = AtomicI32::new(0);
 static LOAD: AtomicI32 = AtomicI32::new(0);
 
 /// The process that keeps the neighbours of a program running.
-static KEEPER: AtomicI32 = AtomicI32::new(0);
+static STARTER: AtomicI32 = AtomicI32::new(0);
 
 /// Leave this child alone when all others are ended.
 pub fn spare(pid: libc::pid_t) {
@@ -46,13 +46,13 @@ pub fn spare_load(pid: libc::pid_t) {
 }
 
 /// Leave the process that keeps a program's neighbours running alone, too; 0: there is none.
-pub fn spare_keeper(pid: libc::pid_t) {
-    KEEPER.store(pid, Ordering::Relaxed);
+pub fn spare_starter(pid: libc::pid_t) {
+    STARTER.store(pid, Ordering::Relaxed);
 }
 
 /// Return whether a process is one of those that are left alone.
 pub(crate) fn is_spared(pid: libc::pid_t) -> bool {
-    [&SPARED, &TWIN, &LOAD, &KEEPER].iter().any(|spared| spared.load(Ordering::Relaxed) == pid)
+    [&SPARED, &TWIN, &LOAD, &STARTER].iter().any(|spared| spared.load(Ordering::Relaxed) == pid)
 }
 
 /// Return becalm's own processes here: this one, and its spawners.

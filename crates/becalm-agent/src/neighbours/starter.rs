@@ -83,14 +83,14 @@ impl Tally {
 
 /// Keep the neighbours running until SIGTERM, report in lines of JSON when they are at work and their totals,
 /// and return the exit code.
-pub fn keep(mut report: File, wanted: &[ReadyNeighbour], base: &BaseEnvironment) -> i32 {
-    let mut event = Keeper::new(wanted, base).map_err(|error| cannot(&error)).and_then(|mut keeper| {
-        let up = keeper.start_all();
+pub fn run(mut report: File, wanted: &[ReadyNeighbour], base: &BaseEnvironment) -> i32 {
+    let mut event = Starter::new(wanted, base).map_err(|error| cannot(&error)).and_then(|mut starter| {
+        let up = starter.start_all();
         if up.is_ok() {
             write_event(&mut report, &json!({"event": "started"}));
-            keeper.wait_for_end();
+            starter.wait_for_end();
         }
-        let did = keeper.end();
+        let did = starter.end();
         up.map(|()| json!({"event": "done", "neighbours": did}))
     });
     if let Err(message) = &event {
@@ -110,7 +110,7 @@ fn cannot(error: &io::Error) -> String {
 }
 
 /// The process's state: all neighbours, and what is needed to start them.
-struct Keeper<'a> {
+struct Starter<'a> {
     spawner: Spawner,
     null: File,
     signals: OwnedFd,
@@ -129,7 +129,7 @@ struct Kept<'a> {
     tally: Tally,
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> Starter<'a> {
     fn new(wanted: &'a [ReadyNeighbour], base: &'a BaseEnvironment) -> io::Result<Self> {
         adopt_orphans()?;
         let signals = signals()?;
