@@ -44,7 +44,7 @@ pub enum SimulationError {
     Machine(String),
     #[error("After {at_ns} ns nothing can go on: {waits}.")]
     Deadlock { at_ns: u64, waits: String },
-    #[error("{task} goes through its steps for ever without using any time.")]
+    #[error("{task} repeats its steps for ever, and they use no time.")]
     Timeless { task: String },
 }
 

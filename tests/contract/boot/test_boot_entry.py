@@ -152,7 +152,7 @@ def test_a_loader_that_does_not_use_the_choice_up(root):
         assert agent.done("status")["boot"]["armed"]
         health = agent.done("healthy")
         assert health["ours"]
-        assert "taken back" in health["remarks"][0]
+        assert "it was removed" in health["remarks"][0]
         assert not agent.done("status")["boot"]["armed"]
 
 

@@ -45,8 +45,8 @@ def typed(words):
     [
         (["--", "stuck.toml"], "hen waits for a message in eggs from egg; egg waits for a message in hens from hen"),
         (["--", "ever.toml"], "never ends: wheel repeats its steps for ever. Write a number into its file"),
-        (["--until", "1s", "--", "yields.toml"], "polite goes through its steps for ever without using any time"),
-        (["--", "nothing.toml"], "idler goes through its steps for ever without using any time"),
+        (["--until", "1s", "--", "yields.toml"], "polite repeats its steps for ever, and they use no time"),
+        (["--", "nothing.toml"], "idler repeats its steps for ever, and they use no time"),
         (["--", "heavy.toml"], "nice is a number from -20 to 19, not -21"),
         (["--set", "nice=20", "--", "spin", "1ms"], "nice=20"),
         (["--host", "sim:cfs?write_ns=0&read_ns=0", "--", "hackbench"], "messages would go round in no time"),

@@ -316,7 +316,7 @@ def test_the_next_becalm_restores_interrupts_when_the_keeper_was_killed(root):
     assert mask(root) == "2", "nobody waits"
     assert elsewhere(root)[0] == (
         f"Interrupt {QUIET} (device{QUIET}) is back at CPU 1, and still bound to it. "
-        "If that stays so, `becalm reset` gives it its mask."
+        "If that stays so, `becalm reset` restores its mask."
     )
     with Agent(root) as agent:
         assert agent.done("restore")["unsettled"] == []

@@ -305,7 +305,7 @@ pub fn healthy(tree: &Tree) -> Result<Health, BootError> {
         write.undo(tree, false)?;
         health
             .remarks
-            .push(format!("{} had not used the choice for one start up; it was taken back.", plan.loader));
+            .push(format!("{} had not used up the choice for one start; it was removed.", plan.loader));
     }
     Ok(health)
 }

@@ -98,7 +98,7 @@ pub fn entry(tree: &Tree, request: &Request, words: &[String]) -> Result<Entry, 
         || tree.exists(&format!("{directory}/user.cfg"));
     if locked && !found.unrestricted {
         return Err(format!(
-            "GRUB asks for a password before it starts {:?}, so nobody would be there to give it",
+            "GRUB asks for a password before it starts {:?}, which nobody would enter at a restart",
             found.title
         ));
     }

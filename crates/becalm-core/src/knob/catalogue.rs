@@ -250,7 +250,7 @@ const KNOBS: &[Knob] = &[
         source: "Documentation/admin-guide/lockup-watchdogs.rst", ..ROW },
     Knob { name: "aslr_system", domain: range(0, 2, "", Linear).or(&[special("off", "0"), special("on", "2")]),
         act: &File(&[("/proc/sys/kernel/randomize_va_space", Form(&[("on", "2"), ("off", "0")]))]),
-        rationale: "as aslr, for every program that is started",
+        rationale: "like aslr, for every program that is started",
         costs: "off: attacks on all programs of the machine become easier; prefer aslr",
         source: "Documentation/admin-guide/sysctl/kernel.rst, randomize_va_space", ..ROW },
     Knob { name: "timer_migration", tuned_value: Some("off"), act: &File(&[("/proc/sys/kernel/timer_migration", ON_IS_1)]),

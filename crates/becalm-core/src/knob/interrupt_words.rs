@@ -69,9 +69,9 @@ fn sentence(tree: &Tree, away: &[Away]) -> String {
     let now = of(&away.iter().map(at).collect());
     if away.iter().all(|one| one.back(tree)) {
         // A process that waits for the interrupt restores its mask at once, unless that process was killed.
-        let (are, their) = if several { ("are", "them their masks") } else { ("is", "it its mask") };
+        let (are, masks) = if several { ("are", "their masks") } else { ("is", "its mask") };
         return format!(
-            "{name} {are} back at CPU {now}, and still bound to it. If that stays so, `becalm reset` gives {their}."
+            "{name} {are} back at CPU {now}, and still bound to it. If that stays so, `becalm reset` restores {masks}."
         );
     }
     let was = of(&away.iter().map(|one| one.was.clone()).collect());
@@ -124,23 +124,23 @@ pub fn lost(tree: &Tree, knob: &str, gone: &Cpus) -> Vec<String> {
     let mut leaving: Vec<u32> = numbers(tree).into_iter().filter(leaves).collect();
     used(tree, &mut leaving);
     let (away, back): (Vec<u32>, Vec<u32>) = leaving.into_iter().partition(stays_away);
-    let mut said = Vec::new();
+    let mut warnings = Vec::new();
     if !away.is_empty() {
         let them = if away.len() == 1 { "it" } else { "them" };
-        said.push(format!(
+        warnings.push(format!(
             "{knob}: another CPU will handle {} until the machine restarts: the kernel does not let {them} be moved back.",
             named(tree, &away)
         ));
     }
     match back.len() {
         0 => {}
-        1 => said.push(format!("{knob}: {} comes back only when it next fires.", named(tree, &back))),
-        count => said.push(format!(
+        1 => warnings.push(format!("{knob}: {} comes back only when it next fires.", named(tree, &back))),
+        count => warnings.push(format!(
             "{knob}: {count} interrupts come back one by one, each only when it next fires: {}.",
             named(tree, &back)
         )),
     }
-    said
+    warnings
 }
 
 /// Name interrupts; if there are many, the first ones.

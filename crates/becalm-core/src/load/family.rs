@@ -275,7 +275,7 @@ mod tests {
             family.ended(task(number, 4_000_000_000));
         }
         family.sort();
-        assert_eq!(family.waiting.len(), MOST, "parents that have gone may still be told");
+        assert_eq!(family.waiting.len(), MOST, "the ends of their parents may still arrive");
         let (_, tasks, lost) = family.finish(99);
         assert_eq!((tasks, lost), (MANY as u64 + 1, 1));
     }

@@ -59,4 +59,4 @@ pub const OUTSIDE_CONTAINER: &str =
     "measure outside the container; inside, only the container's owner can allow it";
 
 /// The remedy if only the hardware's owner has the setting.
-pub const BARE_METAL: &str = "only whoever runs the hypervisor can; here, compare in pairs";
+pub const BARE_METAL: &str = "only the hypervisor's operator can; here, compare in pairs";

@@ -26,7 +26,7 @@ impl Act for Isolation {
         cpuset::version(tree)?;
         let (_, online) = tree.cpus();
         if tree.first_core() == online {
-            return Err("this machine has one core: there is nobody to keep away to another".to_owned());
+            return Err("this machine has one core: other programs cannot be kept on another one".to_owned());
         }
         Ok("none".to_owned())
     }

@@ -119,7 +119,7 @@ pub const SCHEDULER: &[Knob] = &[
         costs: "large: a group of many threads loses what idle CPUs hold; small: more locking",
         source: "Documentation/scheduler/sched-bwc.rst", ..ROW },
 
-    // --- who runs in real time ---------------------------------------------------------------------------------------
+    // --- realtime tasks ----------------------------------------------------------------------------------------------
     // The kernel also accepts less than 10 ms, with which its own threads of realtime priority would starve.
     Knob { name: "sched_rt_runtime_us", group: Dangerous, domain: range(10_000, 1_000_000, "us", Linear).or(&[special("-1", "no limit")]),
         act: &File(&[("/proc/sys/kernel/sched_rt_runtime_us", PLAIN)]),
