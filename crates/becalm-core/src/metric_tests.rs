@@ -20,7 +20,7 @@ fn json(path: &str) -> Metric {
 }
 
 #[test]
-fn the_last_match_unless_the_first_is_asked_for() {
+fn the_last_match_counts_unless_the_first_is_requested() {
     let out = "10 % done, Time: 1.5\nTime: 2.25\n";
     assert_eq!(find(&pattern("Time: ([0-9.]+)", Take::Last), out, ""), Ok(2.25));
     assert_eq!(find(&pattern("Time: ([0-9.]+)", Take::First), out, ""), Ok(1.5));
@@ -51,7 +51,7 @@ fn a_named_stream_is_the_only_one_that_is_searched() {
 }
 
 #[test]
-fn standard_error_where_standard_output_has_none() {
+fn standard_error_is_searched_if_standard_output_has_no_match() {
     let time = pattern("Time: ([0-9.]+)", Take::Last);
     assert_eq!(find(&time, "hello", "Time: 3"), Ok(3.0));
     assert_eq!(find(&time, "Time: 4", "Time: 3"), Ok(4.0));
@@ -75,7 +75,7 @@ fn numbers_with_separators_are_read_in_one_way_or_refused() {
 }
 
 #[test]
-fn a_part_of_a_number_is_never_taken_for_it() {
+fn a_part_of_a_number_does_not_match() {
     for (text, take) in
         [("Time: 1,234 ms", Take::First), ("Time: 1,234.5 ms", Take::Last), ("Time: 1.5e+06", Take::Last)]
     {
@@ -90,7 +90,7 @@ fn a_part_of_a_number_is_never_taken_for_it() {
 }
 
 #[test]
-fn what_was_cut_is_never_taken_for_the_whole() {
+fn a_metric_is_not_read_from_cut_output() {
     let cut = Printed { first: "n=1\n".into(), last: "n=3\n{\"a\":4}\n  {\"a\":5}\n".into(), lost: 99 };
     let none = whole("");
     assert_eq!(pattern("n=(.)", Take::First).find(&cut, &none), Ok(1.0));
@@ -120,7 +120,7 @@ fn a_long_pattern_is_quoted_by_its_beginning() {
 }
 
 #[test]
-fn a_path_into_json_by_names_and_places() {
+fn a_json_path_has_names_and_places() {
     let out = "{\"jobs\":[{\"lat\":{\"99.0\":5}},{\"lat\":{\"99.0\":\"6.5\"}}]}";
     assert_eq!(find(&json("[\"jobs\",0,\"lat\",\"99.0\"]"), out, ""), Ok(5.0));
     assert_eq!(find(&json("[\"jobs\",-1,\"lat\",\"99.0\"]"), out, ""), Ok(6.5));
@@ -132,13 +132,13 @@ fn a_path_into_json_by_names_and_places() {
 }
 
 #[test]
-fn json_after_other_lines_is_the_last_line_of_it() {
+fn the_last_json_line_after_other_lines_counts() {
     let out = "starting\n{\"p99\":1}\n{\"p99\":2}\n3\ndone\n";
     assert_eq!(find(&json("[\"p99\"]"), out, ""), Ok(2.0));
 }
 
 #[test]
-fn what_is_missing_is_said_with_the_last_line() {
+fn a_missing_metric_is_reported_with_the_last_line() {
     let time = pattern("Time: ([0-9.]+)", Take::Last);
     let said = |out, err| find(&time, out, err).unwrap_err().to_string();
     assert!(said("one\ntwo\n\n", "err").ends_with("Last line of its standard output: \"two\"."));
@@ -157,7 +157,7 @@ fn a_pattern_has_one_group() {
 }
 
 #[test]
-fn a_metric_is_one_thing() {
+fn a_metric_has_exactly_one_source() {
     let of = |text: &str| Metric::new(&serde_json::from_str(text).unwrap());
     for bad in ["{}", r#"{"pattern":"(a)","json":["b"]}"#, r#"{"json":["b"],"quantity":"memory:peak"}"#] {
         assert_eq!(of(bad).unwrap_err(), MetricError::Neither, "{bad}");

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_above_zero_is_refused() {
+    fn only_numbers_above_zero_are_accepted() {
         for text in ["0", "-1", "1e99", "nan", "inf", "3 s", "", "0x10", ",5", "-1,234"] {
             assert_eq!(printed(text), Err(Unusable::NoNumber), "{text}");
         }

@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_say_what_and_which_file() {
+    fn refusals_name_the_reason_and_the_file() {
         assert_eq!(errno_words(libc::ENOSPC), "No space left on device (errno 28)");
         let words = |code| refusal("proc/x", &io::Error::from_raw_os_error(code));
         assert_eq!(words(libc::ENOENT), "/proc/x does not exist");

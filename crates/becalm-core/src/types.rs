@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn expect_is_zero_unless_said_otherwise() {
+    fn the_default_expected_exit_code_is_zero() {
         let of = |text: &str| serde_json::from_str::<Workload>(text).unwrap().expect;
         assert_eq!(of("{}"), Some(vec![0]));
         assert_eq!(of("{\"expect\":null}"), None);

@@ -146,7 +146,7 @@ fn watches(changes: &Changes, part: &str) -> bool {
 }
 
 #[test]
-fn what_disturbs_others_is_written_before_them() {
+fn settings_that_disturb_others_are_written_first() {
     let laptop = Laptop::new();
     // In the reverse of the order that is right.
     let changes = laptop.changes(json!({
@@ -363,7 +363,7 @@ fn cpus_that_others_claim_are_not_isolated_and_those_that_keep_them_are_named() 
 }
 
 #[test]
-fn what_the_kernel_moves_with_a_setting_is_watched() {
+fn places_that_the_kernel_moves_with_a_setting_are_watched() {
     let laptop = Laptop::new();
     for (path, text) in [
         ("proc/sys/vm/min_free_kbytes", "50000"),
@@ -398,7 +398,7 @@ fn what_the_kernel_moves_with_a_setting_is_watched() {
 }
 
 #[test]
-fn what_this_kernel_never_has_is_said_before_debugfs_is_asked_for() {
+fn a_missing_kernel_feature_is_reported_before_missing_debugfs() {
     let laptop = Laptop::new();
     let reason = |name: &str| find(name).unwrap().state(&Tree::new(&laptop.0)).unwrap_err();
     laptop.put("proc/sys/kernel/osrelease", "6.18.5-cloud-amd64");

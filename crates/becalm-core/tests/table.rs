@@ -5,7 +5,7 @@ use becalm_core::knob::domain::Kind;
 use becalm_core::knob::table::{self, AllowedValues};
 
 #[test]
-fn the_table_of_what_root_writes_has_the_values_of_each_setting() {
+fn the_table_of_roots_writes_has_the_values_of_each_setting() {
     for knob in CATALOGUE.iter().filter(|knob| knob.scope == Scope::Live) {
         let rows: Vec<AllowedValues> = table::rows(knob.name).map(|(_, _, values)| *values).collect();
         assert!(!rows.is_empty(), "{}", knob.name);

@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_but_what_is_listed_is_understood() {
+    fn only_listed_words_are_accepted() {
         for good in [
             r#"{"do":"hello","protocol":1}"#,
             r#"{"do":"switch","writes":[{"knob":"swappiness","value":"1"}]}"#,

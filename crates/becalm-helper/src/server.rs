@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_table_does_not_have_is_refused() {
+    fn requests_outside_the_table_are_refused() {
         let (root, mut server) = server("table");
         asked(&mut server, r#"{"do":"hello","protocol":1}"#);
         for (write_request, kind) in [

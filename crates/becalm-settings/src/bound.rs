@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_kernel_is_asked_is_what_its_files_say() {
+    fn affinity_from_system_calls_equals_the_files() {
         let tree = Tree::new(Path::new("/"));
         let me = std::process::id();
         let (sender, tid) = std::sync::mpsc::channel();

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_the_lock_is_found_and_who_is_not_ours_is_left() {
+    fn copies_of_the_lock_are_found_and_foreign_processes_left() {
         let (path, file, mut child) = locked_by_another("copy");
         let found = holders(&file.metadata().unwrap());
         assert_eq!(found.iter().map(|holder| holder.pid).collect::<Vec<_>>(), [child.id() as i32]);
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_of_nobody_who_can_be_seen_is_said() {
+    fn a_lock_of_an_invisible_holder_is_reported() {
         let path = std::env::temp_dir().join(format!("becalm-holder-unseen-{}", std::process::id()));
         let file = File::create(&path).unwrap();
         let refused = end(&file, |_| false).unwrap_err();

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_takes_it_removes_what_killed_ones_left_half_written() {
+    fn taking_the_lock_removes_half_written_files() {
         let root = std::env::temp_dir().join(format!("becalm-lock-{}", std::process::id()));
         fs::create_dir_all(&root).unwrap();
         let tree = Tree::new(&root);
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_file_is_named_with_what_to_do() {
+    fn a_lock_that_is_not_a_plain_file_is_refused_with_a_remedy() {
         let odd = "/run/becalm/lock is not a plain file, and nothing of becalm's; remove it, becalm makes its own anew";
         let fifo = |_: &Tree, at: &Path| {
             let path = CString::new(at.as_os_str().as_bytes()).unwrap();

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn haste_that_a_killed_one_left_is_ended_and_said() {
+    fn haste_left_by_a_killed_becalm_is_ended_and_reported() {
         let hasty = (EXPEDITED, "0", &["1"][..], "1");
         let (said, places, hurry) = cleared("hasty", &[hasty, (SWAPPINESS, "60", &["10"], "10")], false);
         assert!(
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn haste_of_somebody_else_is_told_and_left() {
+    fn haste_of_another_owner_is_reported_and_left() {
         let (said, places, hurry) = cleared("foreign", &[(EXPEDITED, "0", &[], "1")], false);
         assert_eq!(said, "Of what becalm of ada had left applied, one value is not as it was.");
         assert_eq!((places, hurry.as_str()), (vec![EXPEDITED.to_owned()], "1"));

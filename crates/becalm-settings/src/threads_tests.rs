@@ -54,7 +54,7 @@ impl Drop for Played {
 }
 
 #[test]
-fn what_a_process_holds_is_read_as_it_is_spelled() {
+fn masks_are_parsed_as_they_are_spelled() {
     let others = BTreeMap::from([((8, 5), set("1")), ((9, 6), set("0,2"))]);
     let masks = Masks { main: set("0-3"), others };
     assert_eq!(masks.spelled(), "0-3;8@5=1;9@6=0,2");

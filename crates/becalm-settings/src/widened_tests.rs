@@ -96,7 +96,7 @@ fn the_cpus_of_its_cpuset_are_a_fallback_and_those_of_others_are_not() {
 }
 
 #[test]
-fn what_is_to_be_had_again_reads_as_what_is_online_of_it_and_is_said_where_the_rest_does_not_come_back() {
+fn restored_cpus_are_the_online_ones_and_missing_cpus_are_reported() {
     let machine = Machine::new("short", "0::/");
     let tree = Tree::new(&machine.0);
     let ours = BTreeSet::from([set("3")]);

@@ -123,7 +123,7 @@ fn equal_seeds_give_equal_bytes_and_others_do_not() {
 }
 
 #[test]
-fn sleepers_wake_in_time_and_the_latency_is_what_others_take() {
+fn sleepers_wake_in_time_and_latency_comes_from_other_tasks() {
     let program = vec![Step::Repeat(10), Step::Sleep(10_000_000), Step::Compute(1_000_000), Step::End];
     let workload = Workload {
         programs: vec![program],

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_set_and_taken_away_leaves_the_rest() {
+    fn setting_and_removing_a_variable_leaves_the_rest() {
         for rest in ["", "saved_entry=a-b>c\n", WARNING, "kernelopts=root=/dev/sda ro\nsaved_entry=x\n"] {
             let before = block(rest);
             let mut now = before.clone();
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_keeps_its_size_and_what_is_no_block_is_refused() {
+    fn a_file_keeps_its_size_and_other_files_are_refused() {
         let tree = Tree::new(&std::env::temp_dir().canonicalize().unwrap());
         let name = format!("/becalm-grubenv-{}", std::process::id());
         let path = tree.path(&name);

@@ -284,7 +284,7 @@ menuentry 'Last' {
     }
 
     #[test]
-    fn what_would_undo_a_choice_is_seen() {
+    fn a_menu_that_would_undo_a_choice_is_refused() {
         let body = BODY;
         assert!(parse(&body.replace("''s'", "''s")).is_err(), "a quotation mark is open");
         assert!(parse(&format!("{HEAD}set default=2\n{body}")).unwrap().choice().is_err());

@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_or_is_not_there_has_a_reason() {
+    fn unavailable_flushes_have_a_reason() {
         let tree = machine(&[("1", "Data", "48K"), ("3", "Unified", "105M")]);
         let found = rows(&tree.machine(), 1, available(&tree.machine()));
         assert!(found[2].reason.as_ref().unwrap().contains("no cache of level 2"));

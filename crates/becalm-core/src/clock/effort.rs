@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flush_that_takes_long_gets_what_it_needs() {
+    fn a_long_flush_gets_the_time_that_it_needs() {
         assert_eq!(weight(Duration::ZERO), 1.0);
         let flush = Duration::from_millis(30);
         assert!((weight(flush) - 17.0).abs() < 1e-9);

@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_be_named_is_read_from_the_maps() {
+    fn code_ranges_are_read_from_the_maps() {
         let code = Code::of(
             "1000-2000 r--p 00000000 fe:00 1 /bin/x\n2000-2800 r-xp 00001000 fe:00 1 /bin/x\n\
              7000-9000 r-xp 00000000 00:00 0 [vdso]\nffff000-ffff800 --xp 00000000 00:00 0 [vsyscall]\nrubbish\n",

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_of_what_was_seen() {
+    fn fences_are_judged_by_ratio_and_wait() {
         let seen = |ratio, waited| Fences { ratio, waited, bare_waited: 0.1 };
         assert_eq!((seen(Some(2.1), 1.0).hold(), seen(Some(2.1), 1.0).wait()), (Some(true), true));
         assert_eq!((seen(Some(1.1), 0.3).hold(), seen(Some(1.1), 0.3).wait()), (Some(false), false));

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn cores_of_several_kinds_are_told() {
+    fn cores_of_several_kinds_are_detected() {
         let root = std::env::temp_dir().join(format!("becalm-cores-{}", std::process::id()));
         let machine = Machine::new(&root);
         let write = |path: &str, text: &str| {

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_process_has_waited_is_what_its_file_says() {
+    fn the_wait_of_a_process_equals_its_schedstat() {
         // The thread of a test is not the first thread of the process.
         let first = || run_queue(std::process::id() as libc::pid_t).map_or(0, |queue| queue.wait_ns);
         let (before, queue, after) = (first(), own_run_queue(), first());

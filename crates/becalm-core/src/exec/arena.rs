@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_not_taken() {
+    fn an_arena_rejects_values_that_do_not_fit() {
         let mut arena = Arena::new(4096).unwrap();
         assert!(arena.put(&[0_u8; 4097]).is_none());
         assert!(arena.put(&[0_u8; 4090]).is_some());

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn how_late_an_end_was_seen_is_what_the_account_says_then() {
+    fn lateness_is_read_from_the_account_at_the_end() {
         let path = std::env::temp_dir().join(format!("becalm-watch-{}", std::process::id()));
         fs::write(&path, "5 0 1\n").unwrap();
         let late = Lateness::of(File::open(&path).unwrap(), go_on);

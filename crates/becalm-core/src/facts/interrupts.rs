@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_has_fired_counts() {
+    fn only_fired_interrupts_count() {
         let root = std::env::temp_dir().join(format!("becalm-facts-interrupts-{}", std::process::id()));
         for (irq, at) in [(4, "1"), (9, "0"), (36, "1"), (40, "3")] {
             let directory = root.join(format!("proc/irq/{irq}"));

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn pressure_is_told_of_what_there_is() {
+    fn pressure_is_reported_for_existing_files() {
         let text = "some avg10=6.41 avg60=6.49 avg300=11.20 total=2173\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
         let found = said("psi", &[("pressure/io", text)]);
         assert_eq!(found["pressure"], json!({"io": {"some_avg10": 6.41, "some_total_us": 2173}}));

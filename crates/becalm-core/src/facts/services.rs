@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_says_why_and_what_to_do() {
+    fn every_row_has_a_reason_and_a_remedy() {
         for (i, row) in TABLE.iter().enumerate() {
             assert!(TABLE[..i].iter().all(|other| other.process != row.process), "{}", row.process);
             assert!(!row.matters.is_empty() && !row.way_out.is_empty());

@@ -75,7 +75,7 @@ fn nothing_is_null_without_a_reason() {
 }
 
 #[test]
-fn an_ordinary_user_is_told_what_root_could() {
+fn ordinary_users_are_advised_to_use_root() {
     let facts = collect(&data().join("laptop-intel"));
     for name in ["frequency_control", "turbo_control", "negative_nice", "drop_caches", "cpu_isolation"] {
         let row = ability(&facts, name);
@@ -86,7 +86,7 @@ fn an_ordinary_user_is_told_what_root_could() {
 }
 
 #[test]
-fn a_container_is_told_to_look_outside() {
+fn containers_are_advised_to_measure_outside() {
     let facts = collect(&data().join("container-arm"));
     assert_eq!(facts["virtualisation"]["container"]["kind"], "Docker");
     for name in ["drop_caches", "cpu_isolation", "own_cgroup"] {

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_entry_does() {
+    fn each_entry_applies_its_operation() {
         assert_eq!(
             (0..8).map(|entry| step(entry, 256)).collect::<Vec<_>>(),
             [

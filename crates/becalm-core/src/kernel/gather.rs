@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_checksum_is_the_sum_of_what_was_drawn() {
+    fn the_checksum_is_the_sum_of_the_drawn_values() {
         let mut random = Random::new(1);
         let wanted = (0..5000).map(|_| random.below(512) as u64).sum::<u64>();
         assert_eq!(checksum("gather", &[("size", 4096), ("work", 5000)]), wanted);

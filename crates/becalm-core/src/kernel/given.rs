@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_asked_wins_and_the_rest_is_a_part_of_the_cache() {
+    fn requested_values_override_defaults_from_the_cache() {
         let chase = row("chase").unwrap();
         let given = Given::of(chase, &[("work".into(), 7)], 8 << 20, 1 << 40).unwrap();
         assert_eq!((given.number("work"), given.number("size")), (7, 4 << 20));
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_a_sentence() {
+    fn invalid_parameters_are_refused_with_a_sentence() {
         let chase = row("chase").unwrap();
         for (name, value, words) in [
             ("sise", 1, "no parameter \"sise\". It has size, work."),

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_is_is_refused_and_what_is_unknown_is_not() {
+    fn more_than_available_is_refused_but_not_the_unknown() {
         let said = refuse("chase", 3 << 30, Some(2 << 30)).unwrap_err();
         assert!(said.contains("3072 MiB of memory, and 2048 MiB are available"), "{said}");
         assert!(refuse("chase", 2 << 30, Some(2 << 30)).is_ok() && refuse("chase", 3 << 30, None).is_ok());

@@ -180,7 +180,7 @@ pub mod tests {
     }
 
     #[test]
-    fn every_row_says_what_it_is_and_computes_the_same_each_time() {
+    fn every_row_has_a_description_and_computes_the_same_each_time() {
         for row in TABLE {
             assert!(row.what.len() > 20 && row.why.len() > 20, "{}", row.name);
             assert!(row.pressure <= 5 && row.sensitivity <= 5, "{}", row.name);
@@ -205,7 +205,7 @@ pub mod tests {
     }
 
     #[test]
-    fn ranks_are_told_apart() {
+    fn ranks_are_distinguished() {
         let ranks = |of: fn(&Row) -> u8| {
             let mut found: Vec<u8> = TABLE.iter().take(6).map(of).collect();
             found.sort_unstable();

@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_search_tries_is_in_the_domain_and_what_a_knob_needs_exists() {
+    fn tuned_values_are_in_the_domain_and_required_knobs_exist() {
         for knob in CATALOGUE {
             assert!(knob.tuned_value.is_none_or(|value| knob.domain.holds(value)), "{}", knob.name);
             assert!(

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_in_effect_are_found_in_what_the_kernel_shows() {
+    fn parameters_in_effect_are_found_in_the_kernels_files() {
         let here = Played::new(
             "taken",
             &[

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_says_what_was_meant() {
+    fn an_unknown_name_gets_a_suggestion() {
         let error = read(json!({"niec": 1})).err().unwrap();
         assert_eq!(error.to_string(), "There is no setting \"niec\". Did you mean \"nice\"?");
     }
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn danger_needs_consent_and_what_is_missing_has_a_reason() {
+    fn danger_needs_consent_and_missing_knobs_have_a_reason() {
         assert_eq!(read(json!({"watchdogs": "off"})).err(), Some(SettingError::Consent("watchdogs")));
         let error = read(json!({"governor": "performance"})).err().unwrap().to_string();
         assert!(error.contains("no frequency scaling"), "{error}");

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_is_the_records_and_what_it_did_afterwards() {
+    fn an_end_adds_the_work_after_the_record() {
         // It ended 103 ms before the query, having run 2 ms more.
         let exit = Exit::new(&ending(task(85, 0, 87)), &task(87, 0, 190), 1_000 * MS).unwrap();
         assert_eq!(exit, Exit { at_ns: 897 * MS, after_ns: 2 * MS });
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_thread_did_says_nothing_of_the_time_afterwards() {
+    fn another_threads_activity_does_not_bound_the_time_after_exit() {
         let exit = Exit::new(&ending(task(500, 0, 87)), &task(87, 0, 88), 1_000 * MS).unwrap();
         assert_eq!(exit.at_ns, 999 * MS);
         assert_eq!(exit.latest_ns(50_000_000), 1_004 * MS + ENDING_NS, "as long as freeing 50 MB takes");

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_are_sums_of_what_belongs_to_them() {
+    fn columns_are_sums_of_their_parts() {
         let tree = Tree::new("sums");
         tree.write("proc/stat", "cpu 10 1 5 100 7 2 3 4 0 0\ncpu0 5 1 5 50 7 2 3 4 0 0\ncpu1 5 0 0 50 0 0 0 0 0 0\nintr 9 1\nctxt 8\n");
         tree.write(

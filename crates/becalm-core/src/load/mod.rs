@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_kernel_tells_of_tasks_is_in_the_table() {
+    fn the_table_has_all_delays_and_counts_of_the_kernel() {
         let rows = TABLE.iter().filter(|row| row.source == "taskstats" && row.unit == "ns");
         assert!(rows.map(|row| row.name).eq(DELAYS));
         let rows = TABLE.iter().filter(|row| row.source == "counters" && row.name != "counters_scope");

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_and_what_is_only_set_up() {
+    fn growth_excludes_the_memory_of_setup() {
         let ramp = course(1000 * MS, 0, |at| at as u64);
         let growth = ramp.growth(1000 * MS).unwrap();
         // 0.875 over 0.375 of the run.
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_let_go_still_counts_in_the_mean_and_the_largest() {
+    fn dropped_samples_still_count_in_the_mean_and_the_largest() {
         // A peak of one sample in an hour is dropped, but still counts as the largest.
         let peak = course(3_600_000 * MS, 0, |at| if at == 30 * MS { 900 } else { 100 });
         assert_eq!(peak.largest(), 900);

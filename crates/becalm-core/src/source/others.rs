@@ -384,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn ended_processes_are_summed_by_name_and_without_what_they_had_before() {
+    fn ended_processes_are_summed_by_name_without_earlier_time() {
         let mut others = Others::open([u32::MAX; 3]).unwrap();
         others.begin();
         // These are above the largest number of a process (PID_MAX_LIMIT is 2^22).
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn what_starters_start_is_the_programs_own() {
+    fn children_of_starters_and_of_programs_are_programs() {
         let mut others = Others::open([7, 7, 7]).unwrap();
         let seen =
             |own| Seen { base_ns: 0, clock_ns: 0, traffic: None, traffic_clock_ns: 0, own, reading: 0 };

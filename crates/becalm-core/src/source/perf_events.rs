@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn children_of_children_are_in_it_and_both_times_are_told() {
+    fn grandchildren_are_counted_with_both_times() {
         // Each `sh` maps itself anew: hundreds of page faults, none of them in this process.
         let Some(one) = counted(["page-faults", "task-clock"], "true") else { return };
         let many =
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_this_kernel_cannot_count_has_a_reason() {
+    fn uncountable_events_have_a_reason() {
         for event in &EVENTS {
             if let Err(reason) = attempt(event) {
                 assert!(!reason.is_empty());

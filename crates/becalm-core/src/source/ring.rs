@@ -75,7 +75,7 @@ mod tests {
     use crate::samples::samples;
 
     #[test]
-    fn a_full_ring_drops_what_is_new_and_counts_it() {
+    fn a_full_ring_drops_and_counts_new_records() {
         let ring = Ring::new(2, 2);
         let mut row = Vec::new();
         assert!(!ring.pop(&mut row));

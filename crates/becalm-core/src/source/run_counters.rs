@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_did_not_run_all_the_time_is_no_value() {
+    fn partly_counted_events_have_no_value() {
         assert_eq!(whole([4, 1000, 1000]), Ok(4));
         assert_eq!(whole([4, 1000, 500]), Err(CountError::Multiplexed(0.5)));
         assert_eq!(whole([0, 1000, 0]), Err(CountError::Never));

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_taken_is_dropped_and_counted() {
+    fn samples_that_are_not_fetched_are_dropped_and_counted() {
         let mut sampler = Sampler::start(&Place::new(Path::new("/")), &["loadavg"], 1_000, 2).unwrap();
         wait_for(|| sampler.account().dropped >= 2);
         let account = sampler.stop();

@@ -248,14 +248,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_difference_is_never_larger_than_what_happened(before in 0_u64..u64::MAX, moved in any::<u64>()) {
+        fn a_difference_is_never_larger_than_the_movement(before in 0_u64..u64::MAX, moved in any::<u64>()) {
             if let Some(after) = before.checked_add(moved) {
                 prop_assert_eq!(change(Kind::Counter, Some(before), Some(after)), Ok(moved));
             }
         }
 
         #[test]
-        fn what_32_bits_show_is_exact_or_unknown(before in any::<u64>(), moved in 0_u64..LARGEST_WRAP) {
+        fn wrapped_32_bit_counters_give_exact_differences(before in any::<u64>(), moved in 0_u64..LARGEST_WRAP) {
             let (shown, later) = (before & 0xffff_ffff, before.wrapping_add(moved) & 0xffff_ffff);
             prop_assert_eq!(change(Kind::Counter32, Some(shown), Some(later)), Ok(moved));
         }

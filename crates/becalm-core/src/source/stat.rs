@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn interrupts_of_which_one_begins_again_have_moved_by_what_came() {
+    fn a_wrapped_interrupt_count_still_adds_up() {
         let (before, after) = (sum(Words(b" 4294967290 3000000000 0")), sum(Words(b" 4 3000000007 0")));
         assert_eq!(change(Kind::Counter32, before, after), Ok(17));
         assert_eq!((sum(Words(b"")), sum(Words(b" 1 x"))), (None, None));

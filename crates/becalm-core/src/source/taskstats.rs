@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_version_has_not_is_unknown() {
+    fn fields_that_a_version_lacks_are_unknown() {
         let of = |version, length| task(&structure(version, length)).unwrap().delays;
         // The lengths are those of Linux 4.18, 5.7, 5.19, 6.1, 6.5 and 6.18.
         for (version, length, known) in

@@ -106,7 +106,7 @@ mod tests {
         cancelled_write_bytes: 4096\n";
 
     #[test]
-    fn traffic_is_what_reached_storage() {
+    fn traffic_counts_bytes_that_reached_storage() {
         let traffic = Traffic::parse(IO.as_bytes()).unwrap();
         assert_eq!(traffic, Traffic { read: 4096, written: 4096 });
         assert_eq!(Traffic::parse(b"rchar: 9\n"), None);

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_said_is_read_and_cut_between_characters() {
+    fn messages_are_cut_between_characters() {
         let board = Board::new(2).unwrap();
         let [first, second] = board.slots() else { panic!() };
         first.say("é");

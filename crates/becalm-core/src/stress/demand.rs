@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_asked_for() {
+    fn demands_are_parsed() {
         let demand = of(r#"{"cpu":2.5,"nice":5,"cpus":[0],"session":"new"}"#).unwrap();
         assert_eq!((demand.cpu, demand.nice, demand.session), (2.5, Some(5), Session::New));
         assert_eq!(of("{}").unwrap().session, Session::Same);
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_meant_is_refused_with_the_field() {
+    fn invalid_demands_are_refused_with_the_field() {
         for (bad, word) in [
             (r#"{"cpu":-1}"#, "processors"),
             (r#"{"cpu":16.5}"#, "0 to 16"),

@@ -97,7 +97,7 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     #[test]
-    fn what_would_kill_something_is_refused() {
+    fn a_load_that_would_exhaust_memory_is_refused() {
         let of = |bytes: u64, limit: u64, swap: u64| {
             let text = format!("MemTotal: 9 kB\nMemAvailable:  1024000 kB\nSwapFree:  {} kB\n", swap * 1024);
             enough(&text, bytes * MIB, limit * MIB)

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_is_said_kind_by_kind() {
+    fn the_sentence_reports_each_kind_of_load() {
         let mut report = Report {
             demand: Demand {
                 cpu: 2.0,

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_taken_out_is_counted_and_capped() {
+    fn removed_values_are_counted_and_capped() {
         let mut values = vec![100.0; 990];
         values.extend([10_000.0; 10]);
         let set = Set { values: values.clone(), ..Set::default() };

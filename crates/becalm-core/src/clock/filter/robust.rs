@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_a_cause_goes_first() {
+    fn disturbed_values_are_removed_first() {
         let set = Set { values: vec![5.0, 5.0, 5.0, 5.0], disturbed: vec![2, 9], ..Set::default() };
         assert_eq!(kept(&set, 1.0), [true, true, false, true]);
         assert_eq!(kept(&Set::default(), 1.0), Vec::<bool>::new());

@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_never_passes_is_given_up() {
+    fn a_scan_that_never_passes_ends_without_a_result() {
         assert_eq!(scan(&[100, 10, 1], 1_000, |_| Ok(false)), Ok(None));
         let late = Unmeasurable::OutOfTime { sets: 3 };
         assert_eq!(scan(&[100], 1_000, |_| Err(late)), Err(late));

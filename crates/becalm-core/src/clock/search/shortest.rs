@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_measured_has_a_reason() {
+    fn unmeasurable_lengths_have_a_reason() {
         let found = grid(&mut noisy(1, 4_000.0), &quick());
         assert!(
             matches!(found, Err(Unmeasurable::TooNoisy { longest: 8_192, variation }) if variation > 0.1),

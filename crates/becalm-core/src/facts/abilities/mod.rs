@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_a_right_was_missing_for_is_there_with_a_helper() {
+    fn a_helper_provides_abilities_that_lacked_only_rights() {
         let mut entries = json!([
             {"name": "smt_control", "have": false, "reason": "r", "way_out": "run becalm with --sudo"},
             {"name": "tracing", "have": false, "reason": "r", "way_out": "run becalm as root"},
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_distinct_and_every_row_says_why_it_matters() {
+    fn names_are_distinct_and_every_row_has_a_reason() {
         for (i, row) in TABLE.iter().enumerate() {
             assert!(TABLE[..i].iter().all(|other| other.name != row.name), "{}", row.name);
             assert!(!row.title.is_empty() && !row.matters.is_empty(), "{}", row.name);

@@ -110,7 +110,7 @@ mod tests {
     const TIME: u64 = 900;
 
     #[test]
-    fn a_switch_has_who_leaves_who_comes_and_both_counts() {
+    fn a_switch_names_both_tasks_and_counts() {
         let sample = KernelEvent::Sample { time_ns: TIME, id: SWITCHES, thread: (20, 21), counts: COUNTS };
         let out = |preempted| KernelEvent::Out { time_ns: TIME, next: (30, 31), preempted };
         assert_eq!(all(&[record(SWITCH, 0, 0)]), [sample, out(false)]);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_found_no_room_is_lost_once_and_before_the_record_that_says_so() {
+    fn lost_records_are_reported_once_before_the_next_record() {
         let found = all(&[record(TICK, 0, 0), record(TICK, 0, 7), record(TICK, 0, 7), record(TICK, 0, 8)]);
         let lost: Vec<_> = found.iter().map(|event| matches!(event, KernelEvent::Lost { .. })).collect();
         assert_eq!(lost, [false, true, false, false, true, false]);
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_that_cannot_be_read_are_said_to_be_so() {
+    fn unreadable_counters_are_reported_as_uncounted() {
         assert_eq!(all(&[record(SWITCH, UNCOUNTED, 0)]), [KernelEvent::Uncounted { time_ns: TIME }]);
         assert_eq!(all(&[record(TICK, UNCOUNTED, 0)]), [KernelEvent::Uncounted { time_ns: TIME }]);
     }

@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn each_processor_has_its_events_and_their_level_is_said() {
+    fn each_processor_has_its_events_with_their_level() {
         let cpuinfo = |vendor: &str, family: u32| {
             format!("processor\t: 0\nvendor_id\t: {vendor}\ncpu family\t: {family}\n")
         };

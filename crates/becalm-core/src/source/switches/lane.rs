@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_and_who_is_next_are_a_switch_with_the_counts_of_the_sample() {
+    fn a_sample_and_the_next_task_form_a_switch_with_its_counts() {
         let (records, _) = all(&[
             sample(10, LEADER, 7, 100),
             out(11, 0),
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn an_idle_task_that_leaves_in_silence_is_known_by_who_comes() {
+    fn an_unrecorded_leave_of_the_idle_task_is_inferred() {
         let comes =
             |time_ns, before, task| KernelEvent::In { time_ns, before: (before, before), task: (task, task) };
         let (records, _) = all(&[
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_ended_is_known_by_the_switch_before() {
+    fn an_ended_task_is_identified_by_the_switch_before() {
         let events = [sample(1, LEADER, 7, 1), out(1, 9), sample(2, LEADER, -1, 2), out(2, 0)];
         assert_eq!(whats(&events), [switch(7, 9), switch(9, 0)]);
         let unnamed = [sample(2, LEADER, -1, 2), out(2, 4), sample(3, LEADER, 4, 2), out(3, 5)];
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_lost_is_told_and_never_guessed() {
+    fn lost_records_are_reported_and_not_guessed() {
         let lost = KernelEvent::Lost { time_ns: 2, count: 40 };
         let (records, noticed) =
             all(&[sample(1, LEADER, 7, 1), lost, out(3, 8), sample(4, LEADER, 8, 9), out(4, 0)]);

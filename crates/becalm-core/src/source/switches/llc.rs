@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_highest_level_counts_and_what_is_not_told_is_shared() {
+    fn the_highest_level_counts_and_unknown_cpus_share_it() {
         let root = std::env::temp_dir().join(format!("becalm-llc-{}", std::process::id()));
         for (cpu, index, level, list) in
             [(0, 0, 1, "0"), (0, 3, 3, "0-1"), (1, 3, 3, "0-1"), (2, 3, 3, "2-3"), (3, 3, 3, "2-3")]

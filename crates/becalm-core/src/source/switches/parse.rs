@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn switches_tell_who_is_next_and_whether_it_was_preempted() {
+    fn switches_name_the_next_task_and_preemption() {
         let body = words(&[pair(7, 8), pair(5, 6), 2_000, 11]);
         let out = |preempted| Some(KernelEvent::Out { time_ns: 2_000, next: (7, 8), preempted });
         assert_eq!(parse(SWITCH_CPU_WIDE, MISC_SWITCH_OUT, &body, MEMBERS), out(false));
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn forks_execs_exits_and_losses_are_told() {
+    fn forks_execs_exits_and_losses_are_parsed() {
         let trailer = [pair(1, 1), 3_000, 11];
         let task = words(&[&[pair(20, 10), pair(21, 11), 2_999][..], &trailer].concat());
         assert_eq!(

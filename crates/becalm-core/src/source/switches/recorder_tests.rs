@@ -187,7 +187,7 @@ fn a_record_that_comes_after_newer_ones_were_passed_on_gets_their_time() {
 }
 
 #[test]
-fn what_cannot_be_recorded_has_a_reason_and_a_way_out() {
+fn refusals_have_a_reason_and_a_remedy() {
     let code = |code, hardware| Refused {
         event: "cache-misses".to_owned(),
         hardware,

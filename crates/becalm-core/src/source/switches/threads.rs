@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_preempted_while_it_exits_ends_when_it_leaves_for_good() {
+    fn a_task_preempted_while_exiting_ends_at_its_last_switch() {
         let mut threads = Threads::default();
         let mut passed = Vec::new();
         let switch = |out, to, preempted| What::Switch { out, to, preempted };
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_that_nobody_saw_comes_after_all_that_was_passed_on_with_the_last_counts_of_its_cpu() {
+    fn an_unseen_exit_is_passed_on_last_with_the_last_counts_of_its_cpu() {
         let mut threads = Threads::default();
         let at = |time_ns, cpu, what, references| Record { time_ns, cpu, what, references, misses: 0 };
         let mut passed = Vec::new();

@@ -176,7 +176,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn new_pages_among_the_marked_are_told_and_the_window_after_forgetting_is_not_known() {
+    fn new_pages_are_reported_and_the_window_after_a_reset_is_unknown() {
         let directory = std::env::temp_dir().join(format!("becalm-turnover-{}", std::process::id()));
         fs::create_dir_all(&directory).unwrap();
         fs::write(directory.join("clear_refs"), "").unwrap();

@@ -148,7 +148,7 @@ fn a_desktop_with_a_cpu_offline() {
 }
 
 #[test]
-fn a_guest_and_an_old_kernel_say_what_they_lack() {
+fn missing_sources_are_reported_with_reasons() {
     let guest = snapshot("guest-6.18");
     assert!(
         absent(&guest, "nfs").is_some()

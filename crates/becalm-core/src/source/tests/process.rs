@@ -90,7 +90,7 @@ fn fields_of_the_whole_process() {
 }
 
 #[test]
-fn what_cannot_be_read_is_unknown_and_said() {
+fn unreadable_values_are_unknown_and_listed_as_missing() {
     let fake = Fake::new("unknown");
     fake.thread(7, 0, [1, 2, 3]);
     fs::remove_file(fake.0.join("io")).unwrap();

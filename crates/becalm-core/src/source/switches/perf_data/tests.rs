@@ -143,7 +143,7 @@ fn a_file_that_is_cut_or_changed_is_refused_in_words_or_read_as_far_as_it_goes()
 }
 
 #[test]
-fn lost_records_and_counters_that_others_had_are_told() {
+fn lost_records_and_shared_counters_are_reported() {
     let mut made = Made::new(0, [2, 3], 1);
     made.switch(10, 7, 8, 100, 0);
     made.put(2, 0, &[1, 40, 7 | 7 << 32, 12, 0, 1]);
@@ -159,7 +159,7 @@ fn lost_records_and_counters_that_others_had_are_told() {
 }
 
 #[test]
-fn names_and_levels_of_what_was_counted_are_the_processors() {
+fn names_and_levels_of_counted_events_are_the_processors() {
     let mut made = Made::new(0, [3, 2], 1);
     made.switch(10, 7, 8, 100, 0);
     let (records, summary) = all(&made.0).unwrap();
@@ -172,7 +172,7 @@ fn names_and_levels_of_what_was_counted_are_the_processors() {
 }
 
 #[test]
-fn what_a_file_lacks_is_said_with_the_way_to_record_it() {
+fn a_file_that_lacks_data_is_refused_with_the_perf_command() {
     let message = |made: Made| all(&made.0).map(|_| ()).unwrap_err().to_string();
     let mut sampled = Made::new(0, [2, 3], 4000);
     sampled.switch(10, 7, 8, 100, 0);
