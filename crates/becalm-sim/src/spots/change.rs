@@ -32,7 +32,7 @@ pub struct Detector {
 /// The verdict about a window: whether it is high, whether a sweet spot begins with it, and the ratio above
 /// which it is high.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Said {
+pub struct WindowVerdict {
     pub high: bool,
     pub spot: bool,
     pub threshold: f64,
@@ -55,11 +55,11 @@ impl Detector {
     }
 
     /// Judge the next own window.
-    pub fn window(&mut self, own: Counts) -> Said {
+    pub fn window(&mut self, own: Counts) -> WindowVerdict {
         let (is_high, threshold) = self.judge(own);
         let spot = is_high && self.before == Some(false);
         self.before = Some(is_high);
-        Said { high: is_high, spot, threshold }
+        WindowVerdict { high: is_high, spot, threshold }
     }
 
     fn judge(&mut self, own: Counts) -> (bool, f64) {
@@ -217,8 +217,8 @@ mod tests {
 
     fn spots(way: Change, misses: &[u64]) -> Vec<usize> {
         let mut detector = Detector::new(way);
-        let said = misses.iter().map(|&each| detector.window(Counts::new(1000, each)).spot);
-        said.enumerate().filter(|each| each.1).map(|each| each.0).collect()
+        let found = misses.iter().map(|&each| detector.window(Counts::new(1000, each)).spot);
+        found.enumerate().filter(|each| each.1).map(|each| each.0).collect()
     }
 
     #[test]
@@ -253,8 +253,8 @@ mod tests {
             let mut detector = Detector::new(way);
             (0..20).for_each(|_| assert!(!detector.window(Counts::new(1000, 10)).spot));
             detector.skip();
-            let said = detector.window(Counts::new(1000, 500));
-            assert!(said.high && !said.spot, "{way:?}");
+            let verdict = detector.window(Counts::new(1000, 500));
+            assert!(verdict.high && !verdict.spot, "{way:?}");
         }
     }
 

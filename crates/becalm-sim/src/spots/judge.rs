@@ -149,16 +149,16 @@ impl Judge {
         }
         let own = std::mem::take(&mut self.joined);
         self.joined_from = None;
-        let said = self.own.window(own);
+        let verdict = self.own.window(own);
         let refill = self.refilling > 0 && !rules.refill_is_change;
         self.refilling = self.refilling.saturating_sub(1);
-        let spot = said.spot && !refill;
+        let spot = verdict.spot && !refill;
         if spot {
             let Window { program, end_ns, .. } = *window;
-            spots.push(Spot { program, kind: 1, time_ns: end_ns, counts: own, threshold: said.threshold });
+            spots.push(Spot { program, kind: 1, time_ns: end_ns, counts: own, threshold: verdict.threshold });
         }
-        follow(&mut self.missing, said.high, 1, window, from_ns, states);
-        (said.high, spot)
+        follow(&mut self.missing, verdict.high, 1, window, from_ns, states);
+        (verdict.high, spot)
     }
 }
 
