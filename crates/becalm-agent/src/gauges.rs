@@ -355,8 +355,8 @@ mod tests {
         gauges.stop();
         let measurements = gauges.end(usage(1 << 20), 2_000_000);
         assert_eq!(measurements.value(find("memory:peak").unwrap(), true), Ok(1_048_576.0));
-        let said = measurements.value(find("memory:average").unwrap(), true).unwrap_err().to_string();
-        assert!(said.contains("2 ms") && said.contains("memory:peak"), "{said}");
+        let message = measurements.value(find("memory:average").unwrap(), true).unwrap_err().to_string();
+        assert!(message.contains("2 ms") && message.contains("memory:peak"), "{message}");
         assert_eq!(gauges.due_ns(), None);
     }
 

@@ -154,8 +154,8 @@ mod tests {
         let expected = [Some(libc::ENODEV), Some(libc::EPERM)];
         for name in ["becalm-none", "a-name-that-is-longer-than-any"] {
             assert!(expected.contains(&up(name).unwrap_err().raw_os_error()));
-            let said = connect(&format!("{name} 192.0.2.1 255.255.255.0 192.0.2.2")).unwrap_err();
-            assert!(said.contains(name), "{said}");
+            let message = connect(&format!("{name} 192.0.2.1 255.255.255.0 192.0.2.2")).unwrap_err();
+            assert!(message.contains(name), "{message}");
         }
     }
 

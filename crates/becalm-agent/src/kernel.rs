@@ -123,17 +123,17 @@ mod tests {
             (&["chase", "--step", "8"], "no parameter \"step\""),
             (&["float", "--work", "0"], "cannot be 0"),
         ] {
-            let said = of(bad).unwrap_err();
-            assert!(said.contains(words), "{said}");
+            let message = of(bad).unwrap_err();
+            assert!(message.contains(words), "{message}");
         }
     }
 
     #[test]
     fn the_result_is_printed_and_a_size_beyond_the_memory_rejected() {
-        let said = served(&of(&["stride", "--size", "4096", "--work", "32"]).unwrap()).unwrap();
-        assert_eq!(said["checksum"], format!("{:016x}", 2 * (0..16).map(|index| index * 32).sum::<u64>()));
-        assert_eq!(said["parameters"], json!({"size": 4096, "step": 256, "work": 32}));
-        let said = served(&of(&["triad", "--size", "4503599627370496"]).unwrap()).unwrap_err();
-        assert!(said.contains("Ask for a smaller size."), "{said}");
+        let answer = served(&of(&["stride", "--size", "4096", "--work", "32"]).unwrap()).unwrap();
+        assert_eq!(answer["checksum"], format!("{:016x}", 2 * (0..16).map(|index| index * 32).sum::<u64>()));
+        assert_eq!(answer["parameters"], json!({"size": 4096, "step": 256, "work": 32}));
+        let message = served(&of(&["triad", "--size", "4503599627370496"]).unwrap()).unwrap_err();
+        assert!(message.contains("Ask for a smaller size."), "{message}");
     }
 }

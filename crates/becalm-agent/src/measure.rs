@@ -142,26 +142,26 @@ impl Runner {
         if settings.process.fixed_environment {
             step.2 = 0;
         }
-        let mut said = String::new();
+        let mut message = String::new();
         let mut ended = match self.prepare(ready, seq, settings.process.cold, (base, talk, machine))? {
             Err(failure) => {
-                said = failure.message;
+                message = failure.message;
                 Ended { row: self.refused(seq, step), attention: Attention::Nothing }
             }
             Ok(Attention::Nothing) => match self.alongside(ready, base, (talk, observer))? {
                 Err(failure) => {
-                    said = failure.message;
+                    message = failure.message;
                     Ended { row: self.refused(seq, step), attention: Attention::Nothing }
                 }
                 Ok(neighbours) => {
                     let around = (seq, step, cpu);
                     let mut ended =
-                        self.placed(ready, settings, base, around, (talk, observer, machine), &mut said)?;
+                        self.placed(ready, settings, base, around, (talk, observer, machine), &mut message)?;
                     if let Some(neighbours) = neighbours {
                         match neighbours.end()? {
                             Ok(did) => self.tallies.add(step.0, &did),
                             Err(failure) => {
-                                said.push_str(&failure.message);
+                                message.push_str(&failure.message);
                                 ended.row.outcome = Outcome::Failed;
                             }
                         }
@@ -185,7 +185,7 @@ impl Runner {
                         if ended.row.outcome == Outcome::Ok {
                             ended.row.outcome = Outcome::Failed;
                         }
-                        said.push_str(&format!("The cleanup command failed. {}", failure.message))
+                        message.push_str(&format!("The cleanup command failed. {}", failure.message))
                     }
                     Ok(Attention::Nothing) => {}
                     Ok(attention) => ended.attention = attention,
@@ -195,7 +195,7 @@ impl Runner {
         let swept = sweep();
         ended.row.left_behind = swept.killed + swept.remaining.len() as u32;
         if !swept.remaining.is_empty() {
-            said.push_str(&format!(
+            message.push_str(&format!(
                 "Processes {:?} that it left behind could not be ended: they belong to another user or hang.",
                 swept.remaining
             ));
@@ -205,7 +205,7 @@ impl Runner {
             ready.workload.output,
             &mut ended.row,
             (&ready.metrics, &measurements),
-            said,
+            message,
             talk,
         )?;
         talk.output.finish()?;
@@ -217,7 +217,7 @@ impl Runner {
         Ok((ended.row.outcome, ended.attention))
     }
 
-    /// Run the program at the place of its settings; `said` receives the reason if it could not run.
+    /// Run the program at the place of its settings; `message` receives the reason if it could not run.
     fn placed(
         &mut self,
         ready: &Ready,
@@ -225,13 +225,13 @@ impl Runner {
         base: &BaseEnvironment,
         (seq, step, cpu): (u64, Step, Option<u32>),
         (talk, observer, machine): (&mut Conversation, &mut Observer, &mut Machine),
-        said: &mut String,
+        message: &mut String,
     ) -> io::Result<Ended> {
         let placed = machine.place(Some(self.first.spawner.pid()), settings);
         observer.before(seq);
         self.first.gauges.begin(&ready.metrics);
         if let Err(failure) = placed {
-            *said = failure.message;
+            *message = failure.message;
             return Ok(Ended { row: self.refused(seq, step), attention: Attention::Nothing });
         }
         let ran = self.run(ready, &settings.process.child, base, (seq, step, cpu), (talk, observer))?;
@@ -242,7 +242,7 @@ impl Runner {
         Ok(ran.unwrap_or_else(|error| {
             let program = ready.start(base).ok().and_then(|start| start.program.as_ref());
             let explain = |e: &io::Error| program.map_or_else(|| e.to_string(), |found| found.explain(e));
-            *said = start_failure(&error, explain).message;
+            *message = start_failure(&error, explain).message;
             Ended { row: self.refused(seq, step), attention: Attention::Nothing }
         }))
     }

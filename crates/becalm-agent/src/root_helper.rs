@@ -89,9 +89,9 @@ const KINDS: [&str; 10] = [
 impl Helper {
     /// Start the helper at this path through sudo. This process must have a single thread.
     pub fn start(path: &Path) -> io::Result<Self> {
-        let ((theirs, output), (input, said)) = (io::pipe()?, io::pipe()?);
+        let ((theirs, output), (input, answers)) = (io::pipe()?, io::pipe()?);
         let mut command = Command::new("sudo");
-        command.args(["-n", "--"]).arg(path).stdin(Stdio::from(theirs)).stdout(Stdio::from(said));
+        command.args(["-n", "--"]).arg(path).stdin(Stdio::from(theirs)).stdout(Stdio::from(answers));
         // SAFETY: this process has one thread, so the child may do anything.
         let between = checked(unsafe { libc::fork() })?;
         if between == 0 {

@@ -107,7 +107,7 @@ impl Streams {
         kind: Kind,
         row: &mut Row,
         (metrics, measurements): (&[Metric], &RunMeasurements),
-        mut said: String,
+        mut message: String,
         talk: &mut Conversation,
     ) -> io::Result<()> {
         // Output that killed descendants left in the pipes must not be attributed to the next run.
@@ -129,7 +129,7 @@ impl Streams {
                     Ok(found) => row.metrics = Some(found),
                     Err(missing) => {
                         row.outcome = Outcome::Failed;
-                        said = missing_metric(&missing, &said);
+                        message = missing_metric(&missing, &message);
                     }
                 }
             }
@@ -137,14 +137,14 @@ impl Streams {
         let (out, err) = (out.beginning(STDOUT_HEAD), err.end(STDERR_TAIL));
         let keep = kind == Kind::Keep;
         let silent = row.outcome == Outcome::Ok && !keep;
-        if !silent || !said.is_empty() {
+        if !silent || !message.is_empty() {
             if !err.is_empty() {
-                said.push_str(if said.is_empty() { "" } else { "\n" });
-                said.push_str(&err);
+                message.push_str(if message.is_empty() { "" } else { "\n" });
+                message.push_str(&err);
             }
             let out = if keep { out } else { String::new() };
-            if !said.is_empty() || !out.is_empty() {
-                talk.output.text(row.seq, &said, &out)?;
+            if !message.is_empty() || !out.is_empty() {
+                talk.output.text(row.seq, &message, &out)?;
             }
         }
         talk.output.row(row);
@@ -153,10 +153,10 @@ impl Streams {
 }
 
 /// Return the message about a run that succeeded without a requested metric.
-fn missing_metric(missing: &MetricError, said: &str) -> String {
-    match said.is_empty() {
+fn missing_metric(missing: &MetricError, message: &str) -> String {
+    match message.is_empty() {
         true => missing.to_string(),
-        false => format!("{missing}\n{said}"),
+        false => format!("{missing}\n{message}"),
     }
 }
 

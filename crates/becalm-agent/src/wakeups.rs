@@ -46,8 +46,8 @@ pub fn parse(mut arguments: impl Iterator<Item = OsString>) -> Result<Wakeups, S
 
 /// Run the wake-ups and print the result.
 pub fn run(asked: &Wakeups) -> ExitCode {
-    let said = serve(asked).and_then(|served| Ok(serde_json::to_string(&served)?));
-    match said {
+    let answer = serve(asked).and_then(|served| Ok(serde_json::to_string(&served)?));
+    match answer {
         Ok(line) => {
             println!("{line}");
             ExitCode::SUCCESS

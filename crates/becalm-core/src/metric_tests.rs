@@ -140,10 +140,10 @@ fn the_last_json_line_after_other_lines_counts() {
 #[test]
 fn a_missing_metric_is_reported_with_the_last_line() {
     let time = pattern("Time: ([0-9.]+)", Take::Last);
-    let said = |out, err| find(&time, out, err).unwrap_err().to_string();
-    assert!(said("one\ntwo\n\n", "err").ends_with("Last line of its standard output: \"two\"."));
-    assert!(said("", "no luck\n").ends_with("Last line of its standard error: \"no luck\"."));
-    assert!(said("", "").ends_with("It printed nothing."));
+    let message = |out, err| find(&time, out, err).unwrap_err().to_string();
+    assert!(message("one\ntwo\n\n", "err").ends_with("Last line of its standard output: \"two\"."));
+    assert!(message("", "no luck\n").ends_with("Last line of its standard error: \"no luck\"."));
+    assert!(message("", "").ends_with("It printed nothing."));
     assert!(find(&json("[\"a\"]"), "x", "").unwrap_err().to_string().contains("not JSON"));
 }
 

@@ -125,7 +125,7 @@ fn watch(line: RawFd, agent: &OwnedFd, tree: &Tree, context: &GuardContext) -> b
     }
     let left_behind = journal::load(tree).ok().flatten().is_some_and(|found| found.kept.is_none());
     if left_behind {
-        let said = match clear_unnamed(tree, (context.now)()) {
+        let message = match clear_unnamed(tree, (context.now)()) {
             Ok(recovered) => std::iter::once(recovered.sentence)
                 .chain(unsettled(&recovered.places))
                 .collect::<Vec<_>>()
@@ -134,7 +134,7 @@ fn watch(line: RawFd, agent: &OwnedFd, tree: &Tree, context: &GuardContext) -> b
         };
         drop(journal::note(
             tree,
-            &format!("becalm's agent was ended before it had restored everything. {said}"),
+            &format!("becalm's agent was ended before it had restored everything. {message}"),
         ));
     }
     // After the restore, which matters more.

@@ -193,10 +193,10 @@ mod tests {
     #[test]
     fn ended_haste_is_not_among_the_restored_places() {
         for (name, ours) in [("disowned", &[][..]), ("calm", &["1"][..])] {
-            let (said, places, _) =
+            let (message, places, _) =
                 cleared(name, &[(EXPEDITED, "0", ours, "0"), (SWAPPINESS, "60", &["10"], "10")], false);
             assert_eq!(
-                said, "Restored what becalm of ada had left applied: 1 of 1 values had changed.",
+                message, "Restored what becalm of ada had left applied: 1 of 1 values had changed.",
                 "{name}"
             );
             assert_eq!(places, [SWAPPINESS]);
@@ -206,24 +206,27 @@ mod tests {
     #[test]
     fn haste_left_by_a_killed_becalm_is_ended_and_reported() {
         let hasty = (EXPEDITED, "0", &["1"][..], "1");
-        let (said, places, hurry) = cleared("hasty", &[hasty, (SWAPPINESS, "60", &["10"], "10")], false);
+        let (message, places, hurry) = cleared("hasty", &[hasty, (SWAPPINESS, "60", &["10"], "10")], false);
         assert!(
-            said.starts_with(
+            message.starts_with(
                 "Restored what becalm of ada had left applied: 1 of 1 values had changed. becalm of ada was"
             ),
-            "{said}"
+            "{message}"
         );
-        assert!(said.contains(EXPEDITED), "{said}");
+        assert!(message.contains(EXPEDITED), "{message}");
         assert_eq!((places, hurry.as_str()), (vec![SWAPPINESS.to_owned()], "0"));
-        let (said, places, hurry) = cleared("hasty-alone", &[hasty], false);
-        assert!(said.starts_with("becalm of ada was ended while it moved programs between groups"), "{said}");
+        let (message, places, hurry) = cleared("hasty-alone", &[hasty], false);
+        assert!(
+            message.starts_with("becalm of ada was ended while it moved programs between groups"),
+            "{message}"
+        );
         assert_eq!((places.len(), hurry.as_str()), (0, "0"));
     }
 
     #[test]
     fn haste_of_another_owner_is_reported_and_left() {
-        let (said, places, hurry) = cleared("foreign", &[(EXPEDITED, "0", &[], "1")], false);
-        assert_eq!(said, "Of what becalm of ada had left applied, one value is not as it was.");
+        let (message, places, hurry) = cleared("foreign", &[(EXPEDITED, "0", &[], "1")], false);
+        assert_eq!(message, "Of what becalm of ada had left applied, one value is not as it was.");
         assert_eq!((places, hurry.as_str()), (vec![EXPEDITED.to_owned()], "1"));
     }
 }

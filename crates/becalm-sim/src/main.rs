@@ -40,14 +40,14 @@ fn main() -> ExitCode {
         if line.trim().is_empty() {
             continue;
         }
-        let said = match family.as_str() {
+        let sent = match family.as_str() {
             "place" => Some(say(&mut out, &place::answer(&line))),
             "cache" => Some(say(&mut out, &cache::answer(&line))),
             "spots" => Some(say(&mut out, &spots::answer(&line))),
             _ => None,
         };
-        if let Some(said) = said {
-            if said.is_err() {
+        if let Some(sent) = sent {
+            if sent.is_err() {
                 return ExitCode::FAILURE;
             }
             continue;

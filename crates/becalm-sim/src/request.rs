@@ -179,8 +179,8 @@ mod tests {
             ),
             (r#"{"workload": {"hackbench": {}}, "policy": {"fifo": {}}}"#, "unknown variant `fifo`"),
         ] {
-            let said = parse(line).unwrap_err();
-            assert!(said.contains(why), "{said}");
+            let message = parse(line).unwrap_err();
+            assert!(message.contains(why), "{message}");
         }
         let zero = r#"{"workload": {"hackbench": {"groups": 0}}, "policy": {"cfs": {}}}"#;
         assert!(parse(zero).unwrap().play(|_, _| true).unwrap_err().to_string().contains("no tasks"));

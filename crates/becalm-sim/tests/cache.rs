@@ -137,16 +137,16 @@ fn records_form_a_consistent_stream() {
             }
         }
     }
-    let said = found.found.expect("asked for");
-    assert_eq!(said.trouble, Default::default());
-    let own = said.programs.iter().fold(Counts::default(), |sum, each| sum + each.own);
+    let detection = found.found.expect("asked for");
+    assert_eq!(detection.trouble, Default::default());
+    let own = detection.programs.iter().fold(Counts::default(), |sum, each| sum + each.own);
     let counted = found
         .cpus
         .iter()
         .fold(Counts::default(), |sum, (data, _)| sum + Counts::new(data.references, data.misses));
-    assert_eq!(own + said.idle + said.unattributed, counted, "each access belongs to somebody");
-    assert_eq!(said.migrations.len(), found.tasks[0].moved.len());
-    assert_eq!(said.marks.iter().filter(|each| said.programs[each.program].task == 1).count(), 3);
+    assert_eq!(own + detection.idle + detection.unattributed, counted, "each access belongs to somebody");
+    assert_eq!(detection.migrations.len(), found.tasks[0].moved.len());
+    assert_eq!(detection.marks.iter().filter(|each| detection.programs[each.program].task == 1).count(), 3);
 }
 
 #[test]

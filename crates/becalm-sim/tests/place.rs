@@ -179,7 +179,7 @@ fn inconsistent_requests_are_rejected_with_a_reason() {
         ),
         (json!({"infer": {"model": model, "rows": [[1.0]]}}), "do not fit rows of 1 numbers"),
     ] {
-        let Answer::Error(said) = asked(&request) else { panic!("{request} was answered") };
-        assert!(said.contains(why) && said.ends_with('.'), "{said}");
+        let Answer::Error(message) = asked(&request) else { panic!("{request} was answered") };
+        assert!(message.contains(why) && message.ends_with('.'), "{message}");
     }
 }

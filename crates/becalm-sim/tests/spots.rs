@@ -326,10 +326,10 @@ fn equal_seeds_give_equal_streams() {
 
 #[test]
 fn a_line_is_answered_with_its_thresholds_or_a_sentence() {
-    let said =
+    let found =
         serde_json::to_value(answer(r#"{"from": {"synthetic": {"seconds": 4}}}"#)).expect("plain data");
-    assert_eq!(said["spots"]["question"]["rules"]["window_ns"], 5 * MS);
-    assert!(said["spots"]["truth"].as_array().is_some_and(|each| !each.is_empty()));
+    assert_eq!(found["spots"]["question"]["rules"]["window_ns"], 5 * MS);
+    assert!(found["spots"]["truth"].as_array().is_some_and(|each| !each.is_empty()));
     for (line, why) in [
         ("", "not a request"),
         (r#"{"from": {"synthetic": {"seconds": -1}}}"#, "seconds of a synthetic stream"),
@@ -340,8 +340,8 @@ fn a_line_is_answered_with_its_thresholds_or_a_sentence() {
             "Window 1 ends before",
         ),
     ] {
-        let said = serde_json::to_value(answer(line)).expect("plain data");
-        let said = said["error"].as_str().expect("an error").to_owned();
-        assert!(said.contains(why), "{said}");
+        let found = serde_json::to_value(answer(line)).expect("plain data");
+        let message = found["error"].as_str().expect("an error").to_owned();
+        assert!(message.contains(why), "{message}");
     }
 }

@@ -67,9 +67,9 @@ pub fn why(error: &(dyn Error + 'static)) -> RecordError {
         _ => {
             let text = error.to_string();
             let last: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).rev().take(3).collect();
-            let said: String = last.into_iter().rev().collect::<Vec<_>>().join("; ").chars().take(300).collect();
+            let reasons: String = last.into_iter().rev().collect::<Vec<_>>().join("; ").chars().take(300).collect();
             RecordError::Unsupported(format!(
-                "The kernel does not take becalm's BPF programs, which need Linux 5.18 or later: {said}."
+                "The kernel does not take becalm's BPF programs, which need Linux 5.18 or later: {reasons}."
             ))
         }
     }
@@ -81,11 +81,11 @@ mod tests {
 
     #[test]
     fn a_failure_to_load_has_a_reason() {
-        let said = |code| why(&io::Error::from_raw_os_error(code)).to_string();
+        let message = |code| why(&io::Error::from_raw_os_error(code)).to_string();
         // SAFETY: it cannot fail.
         let root = unsafe { libc::geteuid() } == 0;
-        assert!(said(libc::EPERM).contains(if root { "locked down" } else { "as root" }));
-        assert!(said(libc::ENOSYS).contains("CONFIG_BPF_SYSCALL"));
-        assert!(said(libc::EACCES).contains("Linux 5.18"));
+        assert!(message(libc::EPERM).contains(if root { "locked down" } else { "as root" }));
+        assert!(message(libc::ENOSYS).contains("CONFIG_BPF_SYSCALL"));
+        assert!(message(libc::EACCES).contains("Linux 5.18"));
     }
 }

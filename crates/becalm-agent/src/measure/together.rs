@@ -27,7 +27,7 @@ use crate::script::Finished;
 /// The result of one of the programs.
 struct Half {
     row: Row,
-    said: String,
+    message: String,
 }
 
 /// The workloads and settings of two steps, the number of the first run, the steps, and their CPUs.
@@ -53,7 +53,7 @@ impl Runner {
                 cpu: Some(cpus[side]),
                 ..self.refused(seq + side as u64, steps[side])
             },
-            said: String::new(),
+            message: String::new(),
         };
         let mut halves = [aborted(0), aborted(1)];
         let mut attention = Attention::Nothing;
@@ -65,7 +65,7 @@ impl Runner {
                 Ok(Attention::Nothing) => continue,
                 Ok(other) => attention = other,
                 Err(failure) => {
-                    halves[side].said = failure.message;
+                    halves[side].message = failure.message;
                     halves[side].row.outcome = Outcome::Refused;
                 }
             }
@@ -88,7 +88,7 @@ impl Runner {
                         if half.row.outcome == Outcome::Ok {
                             half.row.outcome = Outcome::Failed;
                         }
-                        half.said.push_str(&format!("The cleanup command failed. {}", failure.message));
+                        half.message.push_str(&format!("The cleanup command failed. {}", failure.message));
                     }
                     Ok(Attention::Nothing) => {}
                     Ok(other) => attention = other,
@@ -102,13 +102,13 @@ impl Runner {
         halves[1].row.left_behind = of_second.min(all);
         halves[0].row.left_behind = all - halves[1].row.left_behind;
         if !swept.remaining.is_empty() {
-            halves[0].said.push_str(&format!(
+            halves[0].message.push_str(&format!(
                 "Processes {:?} that the two left behind could not be ended: they belong to another user or hang.",
                 swept.remaining
             ));
         }
         let outcomes = halves.each_ref().map(|half| half.row.outcome);
-        for (side, Half { mut row, said }) in halves.into_iter().enumerate() {
+        for (side, Half { mut row, message }) in halves.into_iter().enumerate() {
             let lane = if side == 0 { Some(&mut self.first) } else { self.second.as_mut() };
             let Some(lane) = lane else { continue };
             let measurements = lane.gauges.end(row.usage, row.wall_ns);
@@ -117,7 +117,7 @@ impl Runner {
                 ready[side].workload.output,
                 &mut row,
                 (metrics, &measurements),
-                said,
+                message,
                 talk,
             )?;
         }
@@ -230,7 +230,7 @@ impl Half {
     fn refuse(&mut self, error: &SpawnError, ready: &Ready, base: &BaseEnvironment) {
         let program = ready.start(base).ok().and_then(|start| start.program.as_ref());
         let explain = |e: &io::Error| program.map_or_else(|| e.to_string(), |program| program.explain(e));
-        self.said = start_failure(error, explain).message;
+        self.message = start_failure(error, explain).message;
         self.row.outcome = Outcome::Refused;
     }
 }

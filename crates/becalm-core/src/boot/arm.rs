@@ -357,8 +357,8 @@ fn systemctl(tree: &Tree, arguments: &[&str]) -> io::Result<()> {
     match done.status.success() {
         true => Ok(()),
         false => {
-            let said = String::from_utf8_lossy(&done.stderr);
-            Err(io::Error::other(format!("systemctl {words} failed: {}", said.trim())))
+            let message = String::from_utf8_lossy(&done.stderr);
+            Err(io::Error::other(format!("systemctl {words} failed: {}", message.trim())))
         }
     }
 }

@@ -93,20 +93,20 @@ mod tests {
     #[test]
     fn only_words_of_the_catalogue_and_their_domains() {
         let (root, tree) = four("domain");
-        let said = |words: &[&str], consent| {
+        let check = |words: &[&str], consent| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
             check(&words, &tree, consent)
         };
-        assert!(said(&[], false).is_ok());
+        assert!(check(&[], false).is_ok());
         assert!(
-            said(&["isolcpus=1,3", "nohz_full=1,3", "rcu_nocbs=1-2", "intel_pstate=disable"], false).is_ok()
+            check(&["isolcpus=1,3", "nohz_full=1,3", "rcu_nocbs=1-2", "intel_pstate=disable"], false).is_ok()
         );
-        assert!(said(&["nowatchdog", "nosoftlockup", "nmi_watchdog=0", "idle=poll"], true).is_ok());
-        assert!(matches!(said(&["idle=poll"], false), Err(BootError::Consent(word)) if word == "idle=poll"));
+        assert!(check(&["nowatchdog", "nosoftlockup", "nmi_watchdog=0", "idle=poll"], true).is_ok());
+        assert!(matches!(check(&["idle=poll"], false), Err(BootError::Consent(word)) if word == "idle=poll"));
         for bad in
             ["init=/bin/sh", "root=/dev/sdb", "isolcpus", "isolcpus=", "", "quiet", "nowatchdog=1", "panic=0"]
         {
-            let error = said(&[bad], true).unwrap_err();
+            let error = check(&[bad], true).unwrap_err();
             assert!(matches!(error, BootError::Word(_) | BootError::Domain(_)), "{bad}: {error}");
         }
         for bad in [
@@ -116,12 +116,12 @@ mod tests {
             "isolcpus=4",
             "isolcpus=0-3",
         ] {
-            assert!(matches!(said(&[bad], true), Err(BootError::Domain(_))), "{bad}");
+            assert!(matches!(check(&[bad], true), Err(BootError::Domain(_))), "{bad}");
         }
         for bad in ["idle=fast", "mitigations=auto nosmt", "mitigations=off\ninit=/bin/sh", "idle=poll "] {
-            assert!(matches!(said(&[bad], true), Err(BootError::Domain(_))), "{bad}");
+            assert!(matches!(check(&[bad], true), Err(BootError::Domain(_))), "{bad}");
         }
-        assert!(matches!(said(&["isolcpus=1", "isolcpus=2"], true), Err(BootError::Word(_))), "twice");
+        assert!(matches!(check(&["isolcpus=1", "isolcpus=2"], true), Err(BootError::Word(_))), "twice");
         fs::remove_dir_all(root).unwrap();
     }
 }

@@ -60,7 +60,7 @@ mod tests {
     use std::fs;
 
     /// Return the load facts of a machine with these files.
-    fn said(name: &str, files: &[(&str, &str)]) -> Value {
+    fn facts(name: &str, files: &[(&str, &str)]) -> Value {
         let root = std::env::temp_dir().join(format!("becalm-facts-load-{name}-{}", std::process::id()));
         fs::create_dir_all(root.join("proc/pressure")).unwrap();
         for (file, text) in files {
@@ -73,12 +73,12 @@ mod tests {
 
     #[test]
     fn load_lines_are_read_or_refused() {
-        let good = said("good", &[("loadavg", "0.17 0.33 0.48 2/361 4711\n")]);
+        let good = facts("good", &[("loadavg", "0.17 0.33 0.48 2/361 4711\n")]);
         assert_eq!(good["averages"], json!([0.17, 0.33, 0.48]));
         assert_eq!((&good["running_tasks"], &good["tasks"]), (&json!(2), &json!(361)));
         assert_eq!(good["missing"]["pressure"], "/proc/pressure/cpu does not exist");
         for (index, bad) in ["", "a b c", "0.1 0.2", "nan 1 2 1/2 3", "0.1 0.2 0.3 x/y"].iter().enumerate() {
-            let bad = said(&format!("bad{index}"), &[("loadavg", bad)]);
+            let bad = facts(&format!("bad{index}"), &[("loadavg", bad)]);
             assert!(bad["averages"].is_null() || bad["tasks"].is_null(), "{bad}");
         }
     }
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn pressure_is_reported_for_existing_files() {
         let text = "some avg10=6.41 avg60=6.49 avg300=11.20 total=2173\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=0\n";
-        let found = said("psi", &[("pressure/io", text)]);
+        let found = facts("psi", &[("pressure/io", text)]);
         assert_eq!(found["pressure"], json!({"io": {"some_avg10": 6.41, "some_total_us": 2173}}));
     }
 }

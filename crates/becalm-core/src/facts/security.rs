@@ -20,15 +20,15 @@ pub fn collect(machine: &Machine) -> Value {
 /// Return the lockdown mode. The file may be absent though lockdown is built in: then a refused debugfs file
 /// shows it.
 fn lockdown(machine: &Machine) -> Known<String> {
-    let said = machine.choice("sys/kernel/security/lockdown");
-    if said.is_err() {
+    let lockdown = machine.choice("sys/kernel/security/lockdown");
+    if lockdown.is_err() {
         if let Err(reason) = machine.opens("sys/kernel/debug/sched/features") {
             if reason.contains("(EPERM)") && machine.effective_uid() == Ok(0) {
                 return Ok("in force (debugfs is refused even to root)".to_owned());
             }
         }
     }
-    said
+    lockdown
 }
 
 /// Collect names by state: a mitigated vulnerability costs time, an open one does not.

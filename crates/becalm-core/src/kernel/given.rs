@@ -114,8 +114,8 @@ mod tests {
             ("work", 0, "work of the kernel chase cannot be 0: it is a number of at least 1"),
             ("work", MOST, "cannot be 9007199254740992"),
         ] {
-            let said = Given::of(chase, &[(name.into(), value)], 1 << 20, 1 << 30).unwrap_err();
-            assert!(said.contains(words), "{said}");
+            let message = Given::of(chase, &[(name.into(), value)], 1 << 20, 1 << 30).unwrap_err();
+            assert!(message.contains(words), "{message}");
         }
     }
 }

@@ -76,8 +76,8 @@ mod tests {
 
     #[test]
     fn more_than_available_is_refused_but_not_the_unknown() {
-        let said = refuse("chase", 3 << 30, Some(2 << 30)).unwrap_err();
-        assert!(said.contains("3072 MiB of memory, and 2048 MiB are available"), "{said}");
+        let message = refuse("chase", 3 << 30, Some(2 << 30)).unwrap_err();
+        assert!(message.contains("3072 MiB of memory, and 2048 MiB are available"), "{message}");
         assert!(refuse("chase", 2 << 30, Some(2 << 30)).is_ok() && refuse("chase", 3 << 30, None).is_ok());
         assert!(available(&Machine::new(Path::new("/"))).is_some());
     }

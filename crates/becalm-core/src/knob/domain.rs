@@ -289,9 +289,9 @@ mod tests {
 
     #[test]
     fn a_domain_is_data() {
-        let said = |domain: Domain| serde_json::to_value(domain).unwrap();
+        let spelled = |domain: Domain| serde_json::to_value(domain).unwrap();
         assert_eq!(
-            said(SLICE),
+            spelled(SLICE),
             serde_json::json!({
                 "kind": "range", "low": 100_000, "high": 100_000_000, "unit": "ns", "scale": "log",
                 "special": [{"value": "0", "meaning": "the kernel's default"}],
@@ -299,10 +299,10 @@ mod tests {
             })
         );
         assert_eq!(
-            said(ON_OFF),
+            spelled(ON_OFF),
             serde_json::json!({"kind": "words", "choices": ["on", "off"], "special": [], "words": "on or off"})
         );
-        assert_eq!(said(cpus(&[]))["kind"], "cpus");
-        assert_eq!(said(POLICY)["classes"][1]["levels"], serde_json::json!([1, 99]));
+        assert_eq!(spelled(cpus(&[]))["kind"], "cpus");
+        assert_eq!(spelled(POLICY)["classes"][1]["levels"], serde_json::json!([1, 99]));
     }
 }

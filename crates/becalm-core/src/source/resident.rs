@@ -83,7 +83,7 @@ impl Resident {
     fn children(&mut self, pid: libc::pid_t) {
         let Some(directory) = open(format_args!("/proc/{pid}/task")) else { return };
         loop {
-            // SAFETY: the buffer is live and as long as said.
+            // SAFETY: the buffer is live and has the given length.
             let length = unsafe {
                 let room = self.entries.as_mut_ptr();
                 libc::syscall(libc::SYS_getdents64, directory.as_raw_fd(), room, self.entries.len())

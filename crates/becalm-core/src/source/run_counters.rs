@@ -192,16 +192,16 @@ mod tests {
 
     #[test]
     fn reasons_name_a_way_out() {
-        let said = |name, code, paranoid, guest| {
+        let message = |name, code, paranoid, guest| {
             let error = io::Error::from_raw_os_error(code);
             why_not(find(name).unwrap(), &error, &Circumstances { paranoid, guest })
         };
-        assert!(said("cycles", libc::ENOENT, Some(2), true).contains("counter:page-faults"));
-        assert!(!said("cycles", libc::ENOENT, Some(2), false).contains("virtual"));
-        assert!(said("cycles", libc::EACCES, Some(4), false).contains("paranoid=2"));
-        assert!(said("context-switches", libc::EACCES, Some(2), false).contains("paranoid=1"));
-        assert!(said("page-faults", libc::EPERM, Some(1), false).contains("seccomp"));
-        assert!(said("cycles", libc::EINVAL, None, false).contains("fewer"));
-        assert!(said("cycles", libc::ENOSYS, None, false).contains("CONFIG_PERF_EVENTS"));
+        assert!(message("cycles", libc::ENOENT, Some(2), true).contains("counter:page-faults"));
+        assert!(!message("cycles", libc::ENOENT, Some(2), false).contains("virtual"));
+        assert!(message("cycles", libc::EACCES, Some(4), false).contains("paranoid=2"));
+        assert!(message("context-switches", libc::EACCES, Some(2), false).contains("paranoid=1"));
+        assert!(message("page-faults", libc::EPERM, Some(1), false).contains("seccomp"));
+        assert!(message("cycles", libc::EINVAL, None, false).contains("fewer"));
+        assert!(message("cycles", libc::ENOSYS, None, false).contains("CONFIG_PERF_EVENTS"));
     }
 }

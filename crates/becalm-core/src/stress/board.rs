@@ -45,7 +45,7 @@ impl Slot {
     }
 
     /// Store a sentence, cut if it is longer than a slot.
-    pub fn say(&self, sentence: &str) {
+    pub fn set_message(&self, sentence: &str) {
         let most = TEXT.min(sentence.len());
         let end = (0..=most).rev().find(|at| sentence.is_char_boundary(*at)).unwrap_or(0);
         let bytes = &sentence.as_bytes()[..end];
@@ -56,7 +56,7 @@ impl Slot {
     }
 
     /// Return the stored sentence; empty when there is none.
-    pub fn said(&self) -> String {
+    pub fn message(&self) -> String {
         let length = self.length.load(Ordering::Acquire).min(TEXT);
         let bytes: Vec<u8> = self.text[..length].iter().map(|byte| byte.load(Ordering::Relaxed)).collect();
         String::from_utf8_lossy(&bytes).into_owned()
@@ -106,11 +106,11 @@ mod tests {
     fn messages_are_cut_between_characters() {
         let board = Board::new(2).unwrap();
         let [first, second] = board.slots() else { panic!() };
-        first.say("é");
-        second.say(&"é".repeat(TEXT));
-        assert_eq!((first.said().as_str(), second.said().len()), ("é", TEXT));
-        first.say(&format!("a{}", "é".repeat(TEXT)));
-        assert_eq!(first.said().len(), TEXT - 1);
+        first.set_message("é");
+        second.set_message(&"é".repeat(TEXT));
+        assert_eq!((first.message().as_str(), second.message().len()), ("é", TEXT));
+        first.set_message(&format!("a{}", "é".repeat(TEXT)));
+        assert_eq!(first.message().len(), TEXT - 1);
         assert!(!first.is_ready());
         first.ready();
         first.add(3);

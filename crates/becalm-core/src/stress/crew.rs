@@ -166,11 +166,11 @@ impl Crew<'_> {
         }
         for slot in self.slots {
             if self.failure.is_none() && ended(slot.pid(), libc::WNOHANG) {
-                let said = slot.said();
-                self.failure = Some(if said.is_empty() {
+                let message = slot.message();
+                self.failure = Some(if message.is_empty() {
                     "A process of the load was killed: by the kernel for want of memory or swap, or by somebody.".into()
                 } else {
-                    said
+                    message
                 });
             }
         }

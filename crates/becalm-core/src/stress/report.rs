@@ -173,16 +173,19 @@ mod tests {
             ],
             ..Report::default()
         };
-        let said = report.sentence();
+        let sentence = report.sentence();
         assert_eq!(
-            said,
+            sentence,
             "Load for 10.0 s: 1.90 processors busy on average (2.00 requested); \
              499.0 MiB written to the disk (49.9 MiB/s of 50.0 MiB/s requested)."
         );
         report.shares[0].cpu_ns = None;
         report.failure = Some("It broke.".into());
-        let said = report.sentence();
-        assert!(said.contains("how much ran is unknown") && said.ends_with("It broke."), "{said}");
+        let sentence = report.sentence();
+        assert!(
+            sentence.contains("how much ran is unknown") && sentence.ends_with("It broke."),
+            "{sentence}"
+        );
         assert!(report.to_json()["shares"][0]["cpu_ns"].is_null());
     }
 }

@@ -70,7 +70,7 @@ fn live(job: Job, slot: &Slot, demand: &Demand, group: Option<&Path>, parent: li
         Ok(()) => (job.work)(slot),
         Err(error) => error,
     };
-    slot.say(&error.to_string());
+    slot.set_message(&error.to_string());
     leave(1)
 }
 

@@ -351,8 +351,8 @@ impl Play {
             How::AtOnce => Some(Why::NotWorthWaiting),
             How::AtSpot => {
                 let wanted = Wanted { task: id(number), at_ns: self.ns(self.wishes[at].at) };
-                let said = self.detection.as_ref().and_then(|each| each.decision(wanted));
-                said.map_or(Some(Why::Unknown), |each| (each.why != Why::Ended).then_some(each.why))
+                let decision = self.detection.as_ref().and_then(|each| each.decision(wanted));
+                decision.map_or(Some(Why::Unknown), |each| (each.why != Why::Ended).then_some(each.why))
             }
         };
         let Some(why) = due else { return };

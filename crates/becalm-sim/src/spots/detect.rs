@@ -66,9 +66,9 @@ pub struct Marked(pub Window, pub Marks);
 impl Serialize for Marked {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self(window, marks) = self;
-        let said =
+        let bits =
             [window.known, window.last, marks.own_high, marks.others_high, marks.change, marks.evicted];
-        let sum = said.iter().enumerate().map(|(bit, &is)| u8::from(is) << bit).sum::<u8>();
+        let sum = bits.iter().enumerate().map(|(bit, &is)| u8::from(is) << bit).sum::<u8>();
         (
             window.program,
             window.start_ns,

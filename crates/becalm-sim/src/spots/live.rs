@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use crate::spots::synthetic::{Synthetic, PROGRAM};
 
-    fn said(lines: &[String]) -> Vec<serde_json::Value> {
+    fn answers(lines: &[String]) -> Vec<serde_json::Value> {
         let mut out = Vec::new();
         converse(lines.join("\n").as_bytes(), &mut out).expect("memory");
         let text = String::from_utf8(out).expect("JSON");
@@ -151,7 +151,7 @@ mod tests {
             r#"{"want":{"process":7,"at_ns":0}}"#,
         ]
         .map(str::to_owned);
-        let found = said(&lines);
+        let found = answers(&lines);
         let errors: Vec<&str> = found.iter().filter_map(|each| each["error"].as_str()).collect();
         assert_eq!(found.len(), lines.len());
         assert_eq!(errors.len(), 4, "{errors:?}");
@@ -178,6 +178,6 @@ mod tests {
         let Answer::Decided(found) = answer else { panic!("{answer:?}") };
         assert_eq!(found.spot.map(|each| each.kind), Some(1), "{found:?}");
         assert!((begins..begins + 15_000_000).contains(&found.moved_ns), "{found:?}, begins {begins}");
-        assert_eq!(found.moved_ns, records[next - 1].time_ns, "said with the record that closes the window");
+        assert_eq!(found.moved_ns, records[next - 1].time_ns, "decided at the record that closes the window");
     }
 }

@@ -163,10 +163,10 @@ fn of_batches(detection: &mut Detection, path: &Path) -> Result<(), String> {
 }
 
 fn of_file(detection: &mut Detection, path: &Path) -> Result<perf_data::Summary, String> {
-    let said = |error: perf_data::PerfError| format!("{} {error}.", path.display());
-    let file = File::open(path).map_err(|error| said(error.into()))?;
+    let message = |error: perf_data::PerfError| format!("{} {error}.", path.display());
+    let file = File::open(path).map_err(|error| message(error.into()))?;
     let feed = |each: &switches::Record| detection.feed([&of_core(each)]);
-    perf_data::read(BufReader::with_capacity(1 << 16, file), feed).map_err(said)
+    perf_data::read(BufReader::with_capacity(1 << 16, file), feed).map_err(message)
 }
 
 /// Convert a record of becalm-core to the detector's type.

@@ -152,8 +152,8 @@ mod tests {
                 "2 to 10,000 windows, not 1",
             ),
         ] {
-            let said = read(text).expect("a form that is known").check().expect_err("refused");
-            assert!(said.contains(why), "{said}");
+            let message = read(text).expect("a form that is known").check().expect_err("refused");
+            assert!(message.contains(why), "{message}");
         }
         assert_eq!((Rules::default().check(), Rules::published().check()), (Ok(()), Ok(())));
     }

@@ -121,8 +121,8 @@ impl Watch {
         let mut found = spots.iter().find_map(|spot| self.begins(spot, programs));
         for Marked(window, _) in windows {
             if programs.get(window.program).is_some_and(|each| each.process == self.process) {
-                let said = self.window(window, spots, programs);
-                found = found.or(said);
+                let decision = self.window(window, spots, programs);
+                found = found.or(decision);
             }
         }
         found

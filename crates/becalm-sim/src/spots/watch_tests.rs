@@ -44,10 +44,18 @@ fn records_one_by_one_give_the_decision_of_the_whole_stream() {
         let mut detection = Detection::new(question).expect("defaults");
         detection.feed(&records);
         let all = detection.finish();
-        let said = all.decisions[0];
-        seen.insert(format!("{:?}", said.why));
-        assert_eq!((found.why, found.moved_ns), (said.why, said.moved_ns), "seed {seed}: {found:?} {said:?}");
-        assert_eq!((found.longest_ns, found.least_ns), (said.longest_ns, said.least_ns), "seed {seed}");
+        let decision = all.decisions[0];
+        seen.insert(format!("{:?}", decision.why));
+        assert_eq!(
+            (found.why, found.moved_ns),
+            (decision.why, decision.moved_ns),
+            "seed {seed}: {found:?} {decision:?}"
+        );
+        assert_eq!(
+            (found.longest_ns, found.least_ns),
+            (decision.longest_ns, decision.least_ns),
+            "seed {seed}"
+        );
     }
     assert!(seen.len() >= 3, "{seen:?}");
 }

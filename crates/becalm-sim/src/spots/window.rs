@@ -107,10 +107,10 @@ mod tests {
 
     #[test]
     fn exactly_a_tenth_and_no_references_are_not_high() {
-        for (references, misses, said) in
+        for (references, misses, expected) in
             [(100, 10, false), (100, 11, true), (0, 0, false), (9, 1, true), (0, 3, false)]
         {
-            assert_eq!(high(Counts::new(references, misses), 10.0), said, "{misses} of {references}");
+            assert_eq!(high(Counts::new(references, misses), 10.0), expected, "{misses} of {references}");
         }
         assert!(high(Counts::new(u64::MAX, u64::MAX), 1e300), "no overflow");
     }
