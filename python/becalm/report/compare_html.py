@@ -61,7 +61,10 @@ def _parts(verdict: Verdict, tables: tuple[Table, ...]) -> Iterator[Part]:
         )
         yield Part("Runs", (Picture(violins, caption + rest),))
     if memory := both(lambda width: figures.memories(verdict, width)):
-        caption = "Resident memory of all processes of one run of each program; pages that several share count in each."
+        caption = (
+            "Resident memory of all processes of one run of each program; pages that several processes share count in "
+            "each."
+        )
         yield Part("Memory", (Picture(memory, caption),))
     for table in tables:
         pictures = _function_pictures(verdict) if table.title == where_words.TITLE else ()
@@ -69,7 +72,7 @@ def _parts(verdict: Verdict, tables: tuple[Table, ...]) -> Iterator[Part]:
     yield from _evidence(verdict)
     if steps := figures.distributions(verdict):
         alongside = " Dashed: the reference." if verdict.differences else ""
-        caption = f"Share of runs that took at most so long.{alongside}{rest}"
+        caption = f"Share of runs that took at most this long.{alongside}{rest}"
         yield Part("Distributions", (Picture("".join(steps), caption),))
     if courses := figures.courses(verdict):
         caption = f"Runs in the order they were made; the line is the median, triangles lie beyond the axis.{rest}"

@@ -66,7 +66,7 @@ def _parts(profile: CoRunProfile, plain: bool) -> Iterator[RenderableType]:
         yield Text(f"• {remark}", "" if plain else "yellow")
     if profile.study is not None:
         yield Text()
-        yield Text(f"Study {profile.study}. Who belongs together: becalm place {profile.study}")
+        yield Text(f"Study {profile.study}. Which programs belong together: becalm place {profile.study}")
 
 
 def _programs(profile: CoRunProfile) -> Table:

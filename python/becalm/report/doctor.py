@@ -214,7 +214,7 @@ def noise(floor: Noise) -> str:
     text = f"{work} varied by {percent(floor.cv)} % (robustly {percent(floor.robust_cv)} %); "
     text += f"the slowest took {percent(floor.worst)} % longer than the median"
     if floor.lag_one is not None:
-        text += f"; neighbours correlate by {floor.lag_one:.2f}"
+        text += f"; consecutive runs correlate by {floor.lag_one:.2f}"
     text += "."
     if floor.steal_share:
         text += f" Stolen by a hypervisor: {percent(floor.steal_share)} % of the CPU time."
@@ -242,7 +242,7 @@ def shared(noise: SharedNoise) -> str:
     if noise.slowdown is not None and noise.slowdown > max(SLOWED, 2 * (noise.slowdown_error or 0.0)):
         return f"{text}, but each takes {percent(noise.slowdown)} % longer than alone: compare programs in turns."
     if noise.gain is None:
-        return f"{text}; what comparing at the same time gains is not known from so few."
+        return f"{text}; they are too few to tell what comparing at the same time gains."
     if noise.gain < WORTH:
         return f"{text}: comparing two programs at the same time gains nothing here."
     how = f"are known {noise.gain:.1f} times as precisely as in turns"

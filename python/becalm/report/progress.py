@@ -293,7 +293,7 @@ def intervals(verdict: Verdict | None) -> list[str]:
     if len(verdict.differences) >= MANY and all(
         difference.answer is Answer.UNKNOWN for difference in verdict.differences
     ):
-        return [f"nothing is known yet of {len(verdict.differences) + 1} programs"]
+        return [f"nothing is known yet about {len(verdict.differences) + 1} programs"]
     if verdict.differences:
         return [f"{d.name}  {_interval(d)}" for d in verdict.differences]
     lines = []

@@ -149,7 +149,7 @@ def applied(done: ApplyResult, host: str = "local", *, root: str | None = None, 
             Text(f"Would change {counted(len(changed), 'value')} ({done.profile}). Nothing was written.", "bold")
         )
     elif not done.changes:
-        parts.append(Text(f"Nothing of {done.profile} was applied.", "bold"))
+        parts.append(Text(f"No setting of {done.profile} was applied.", "bold"))
     else:
         took = "" if done.took_ns is None else f" in {duration(done.took_ns)}"
         parts.append(Text(f"Applied {done.profile}: {counted(len(changed), 'value')} changed{took}.", "bold"))
@@ -173,19 +173,18 @@ def _boot_applied(profile: str, boot: BootApplied, host: str, command: str) -> l
     next_step = "the same command again"
     if boot.state == "armed":
         return [
-            Text(f"The next start of {machine}, and only that, is with {words} ({profile}). Restart it now.", "bold"),
+            Text(f"The next start of {machine}, and only that, uses {words} ({profile}). Restart it now.", "bold"),
             Text(
-                f"Then give {next_step}: it reports whether the kernel accepted them, and with --keep every start has "
-                "them. "
-                f"{duration(boot.limit_s * 1e9)} after its start the machine restarts by itself, as always, unless "
-                "that was done."
+                f"Then give {next_step}: it reports whether the kernel accepted them, and with --keep every start uses "
+                f"them. Without that, the machine restarts by itself {duration(boot.limit_s * 1e9)} after its start, "
+                "and starts as usual."
             ),
             Text(f"Cancel it: {command}", "dim"),
         ]
     if boot.state == "on":
         return [
             Text(f"Applied until the next restart of {machine}: {words} ({profile}). The start went well.", "bold"),
-            Text(f"At every start: {next_step} with --keep", "dim"),
+            Text(f"To apply it at every start: {next_step} with --keep", "dim"),
         ]
     return [
         Text(f"Applied at every start of {machine}: {words} ({profile}).", "bold"),
@@ -311,7 +310,7 @@ def status(result: Status, host: str = "local", *, root: str | None = None) -> R
         elif result.standing is not None:
             parts.append(Text(f"They stay until: {command}"))
         elif not result.busy:
-            parts.append(Text(f"Their becalm is gone without having restored them. Restore them: {command}", "red"))
+            parts.append(Text(f"The becalm that set them ended without restoring them. Restore them: {command}", "red"))
         if result.damaged:
             parts.append(Text(f"The journal is damaged in line {', '.join(map(str, result.damaged))}.", "red"))
         changed = [place for place in result.places if not place.side_effect and place.now != place.original]
@@ -346,7 +345,7 @@ def _boot(entry: BootEntry, command: str) -> list[RenderableType]:
     words = " ".join(entry.parameters) or "no parameters of becalm's"
     if entry.permanent and entry.armed:
         parts.append(
-            Text(f"Every start of this machine is becalm's boot entry, until: {command}. It has {words}.", "bold")
+            Text(f"Every start of this machine uses becalm's boot entry, until: {command}. It has {words}.", "bold")
         )
         if entry.default_kernel is not None:
             parts.append(
@@ -359,8 +358,8 @@ def _boot(entry: BootEntry, command: str) -> list[RenderableType]:
     elif entry.permanent and not entry.running:
         parts.append(
             Text(
-                f"Every start was to be becalm's boot entry with {words}. One of them did not go well, or somebody "
-                "chose another: since then the machine starts as always.",
+                f"Every start was to use becalm's boot entry with {words}, but one did not go well, or somebody chose "
+                "another entry. Since then the machine starts as usual.",
                 "bold red",
             )
         )
@@ -373,7 +372,7 @@ def _boot(entry: BootEntry, command: str) -> list[RenderableType]:
     if not entry.entry:
         return parts
     if entry.armed and not entry.permanent:
-        parts.append(Text(f"The next start of this machine is becalm's boot entry, once: {words}.", "bold"))
+        parts.append(Text(f"The next start of this machine, and only that, uses becalm's boot entry: {words}.", "bold"))
     when = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entry.at))
     about = f" for {entry.title}" if entry.title else ""
     parts.append(Text(f"Entry {entry.entry} of {entry.loader}: written by {entry.user} on {when}{about}."))

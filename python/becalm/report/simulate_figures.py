@@ -86,7 +86,10 @@ def timelines(simulation: Simulation, turns: Turns) -> Iterator[Picture]:
     cut = f" {dropped(turns.dropped, len(spans))}" if turns.dropped else ""
     others = " Faint: all others." if len(names) > len(COLORS) else ""
     whole = pieces([span for span in spans if span[0] < rows], end)
-    caption = "All the time, piece by piece: who ran longest; no colour where a CPU was idle or switching for most."
+    caption = (
+        "The whole time in pieces: the task that ran longest in each; no colour where a CPU was mostly idle or "
+        "switching."
+    )
     caption += more + cut + others
     yield Picture(_gantt(whole, colors, rows, (0, end), "timeline", "Who ran where, all the time"), caption)
     first = sorted((span for span in spans if span[0] < rows), key=lambda span: span[2])[:TURNS]
@@ -156,7 +159,7 @@ def waits(run: SimulatedRun) -> Iterator[Picture]:
         axes.set_ylabel("share")
         axes.legend(frameon=False, fontsize=9, labelcolor=INK)
         markup = svg(picture, "simulation waits", "How many waited longer than any time")
-    yield Picture(markup, "The share that waited longer than a time: where a line ends is the longest of all.")
+    yield Picture(markup, "The share that waited longer than a time; a line ends at the longest wait.")
 
 
 def _shortest(latency: Latency) -> int:

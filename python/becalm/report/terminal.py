@@ -298,7 +298,7 @@ def _summary(summary: Summary, confidence: float) -> Table:
         table.add_row("memory", memory(summary.max_rss_bytes), "largest resident set")
     worth = ""
     if summary.effective_runs < 0.9 * summary.runs and not summary.metrics:
-        worth = f"worth {summary.effective_runs:,.0f} independent ones: neighbours resemble each other"
+        worth = f"worth {summary.effective_runs:,.0f} independent ones: consecutive ones resemble each other"
     table.add_row("runs", f"{summary.runs:,}", worth)
     return table
 

@@ -166,7 +166,7 @@ def twins(**change):
         ({"gain": 0.8}, "(correlation 0.83, 95 %: 0.79 to 0.86): comparing two programs at the same time gains nothing "
          "here."),
         ({"slowdown": 0.05}, "95 %: 0.79 to 0.86), but each takes 5.0 % longer than alone: compare programs in turns."),
-        ({"slowdown": None, "gain": None}, "what comparing at the same time gains is not known from so few."),
+        ({"slowdown": None, "gain": None}, "they are too few to tell what comparing at the same time gains."),
     ],
 )  # fmt: skip
 def test_one_sentence_says_whether_noise_is_shared_and_what_that_buys(change, end):

@@ -83,7 +83,7 @@ def test_placements_that_a_form_cannot_express_are_refused():
             exported(rounds, form)
     with pytest.raises(UsageError, match="no CPU numbers"):
         exported(advice((("a",), ("b",)), (Chip(1), Chip(1)), {}), "systemd")
-    with pytest.raises(UsageError, match=f"There are: {', '.join(FORMS)}"):
+    with pytest.raises(UsageError, match=f"The forms are: {', '.join(FORMS)}"):
         exported(rounds, "docker")
 
 

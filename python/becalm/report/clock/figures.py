@@ -113,7 +113,7 @@ def exceeded(cells: Sequence[TimerCell]) -> str:
         axes.legend(frameon=False, fontsize=8.5)
         named = ", ".join(cell.timer for cell in plotted)
         return svg(
-            figure, f"exceeded {plotted[0].flush}", f"The share of measurements that are at least so long: {named}."
+            figure, f"exceeded {plotted[0].flush}", f"The share of measurements that take at least this long: {named}."
         )
 
 

@@ -57,13 +57,13 @@ def _parts(design_fit: DesignFit, fit: ResponseFit) -> Iterator[Part]:
         )
         yield Part(best.title, _drawn(along), best)
     cube = (
-        f"Response cube: {fit.name} at the corners of the ranges, as the model has it, the best corner in colour; "
+        f"Response cube: {fit.name} at the corners of the ranges, as the model predicts it, the best corner in colour; "
         "factors that are not drawn are set as at the best place.",
         surface_figures.cube(design_fit, fit),
     )
     pairs = surface_figures.contours(design_fit, fit)
     lines = (
-        f"Lines of equal {fit.name}, the stronger the colour the higher. Points: runs, wherever the other factors "
+        f"Lines of equal {fit.name}; a stronger colour is a higher value. Points: runs, wherever the other factors "
         "were; the star: the best place; factors that are not drawn are set as there. Last: the first of these as a "
         f"surface, {fit.name} upwards.",
         "".join((*pairs, surface_figures.solid(design_fit, fit))),
@@ -109,7 +109,7 @@ def _diagnosis(design_fit: DesignFit, fit: ResponseFit) -> Iterator[tuple[str, s
     )
     yield (
         "First: leverage, how much each run pulls the surface to itself; the line is the mean, runs above twice that "
-        "(dashed) have high leverage. Second: Cook's distance; above 1 one run rules the fit.",
+        "(dashed) have high leverage. Second: Cook's distance; above 1 one run dominates the fit.",
         residual_figures.leverage(fit) + residual_figures.cook(fit),
     )
     yield (
@@ -126,7 +126,7 @@ def _diagnosis(design_fit: DesignFit, fit: ResponseFit) -> Iterator[tuple[str, s
 def _of_all(design_fit: DesignFit, fit: ResponseFit) -> str:
     """Return the sentence about the factors that are drawn, where not all are; empty otherwise."""
     count, total = len(surface_figures.movers(design_fit, fit)), len(design_fit.factors)
-    return f" Drawn are the {count} of {total} factors that move {fit.name} most." if count < total else ""
+    return f" The figures show the {count} of {total} factors that move {fit.name} most." if count < total else ""
 
 
 def level_of(fit: DesignFit) -> str:

@@ -97,8 +97,8 @@ def best(design_fit: DesignFit, fit: ResponseFit) -> Table:
         rows.append((f"{fit.name}, best wherever it is", _value_of(top.band), between(top.band.low, top.band.high)))
     rows.append((f"{fit.name}, one more run", _value_of(top.next_run), between(top.next_run.low, top.next_run.high)))
     note = (
-        "Within the ranges. Intervals of places are from surfaces drawn from what the data leave open, that of the "
-        "mean is for this point (Student), that of the best for all points at once (Scheffe)."
+        "Within the ranges. Intervals of places come from surfaces drawn within the uncertainty of the fit; that of "
+        "the mean is for this point (Student), that of the best for all points at once (Scheffe)."
     )
     return Table("Best place", head, tuple(rows), note=note)
 
@@ -209,7 +209,7 @@ def coefficients(fit: ResponseFit) -> Table:
     note = "In coded units: a range goes from -1 to 1."
     if not math.isnan(fit.sd):
         share = f", {100 * fit.sd / abs(fit.mean):.2g} % of the mean" if fit.power is None and fit.mean else ""
-        note += f" Standard deviation of what is left: {number(fit.sd)}{share}."
+        note += f" Standard deviation of the residuals: {number(fit.sd)}{share}."
     head = ("term", "estimate", "error", "t", "p", "interval")
     return Table("Coefficients", head, rows, tuple(range(1, 6)), note, spare=(3, 2, 4))
 
@@ -234,8 +234,8 @@ def effects(fit: ResponseFit) -> Table:
         rows += (("centre - corners", number(bend.value.value), "", number(bend.t), p_value(bend.p_value), ""),)
     source = f"Pure error, {table.freedom} df: standard error" if tested else "Lenth's pseudo standard error"
     note = (
-        f"{source} {number(table.error)}: a single effect is significant above {number(table.margin)}, of all of them "
-        f"above {number(table.simultaneous)}. Share: of the sum of squares."
+        f"{source} {number(table.error)}: an effect is significant above {number(table.margin)} by itself, and as one "
+        f"of all above {number(table.simultaneous)}. Share: of the sum of squares."
     )
     if bend is not None:
         note += " Centre - corners: the test of curvature, 1 df."
@@ -285,7 +285,7 @@ def places(design_fit: DesignFit, fit: ResponseFit, title: str, some: tuple[Surf
     if near and len(near) < len(some):
         note = (
             f"{counted(len(some) - len(near), 'place')} more {'lies' if len(some) - len(near) == 1 else 'lie'} farther "
-            f"from the middle than {FAR:g} times the ends of a range: a surface says nothing of such a place."
+            f"from the middle than {FAR:g} times the ends of a range: a surface says nothing about such a place."
         )
     if any(row[-1] == NOT_ALLOWED for row in rows):
         note = f"{note} {NOT_ALLOWED}: no setting that the kernel takes.".strip()

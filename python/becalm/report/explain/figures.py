@@ -58,7 +58,7 @@ def diagram(case: Case, names: Sequence[str], on: DiagramScale) -> str:
             _expected(axes, delayed_from(case), on)
         axes.set_xlim(*on.delay)
         axes.set_ylim(0, on.top)
-        axes.set_ylabel("load, times what is stated")
+        axes.set_ylabel("load, times the stated factor")
         axes.set_xlabel(f"delay factor: time over {case.reference}")
         axes.grid(True, color=FAINT, linewidth=0.5)
         if known:

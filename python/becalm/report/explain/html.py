@@ -44,9 +44,9 @@ def _section(case: Case, on: DiagramScale) -> Section:
 
 def _parts(case: Case, on: DiagramScale) -> Iterator[Part]:
     first = (
-        "Each point is a run, or several that had one load. Dashed: the delay that the run queue lets expect (Mund "
-        "1996). Lines: fitted shapes, the other measures at their mean. The run queue includes the program, the other "
-        "measures are those of the others, each times what stands next to its name. All diagrams of this page have the "
+        "Each point is a run, or several that had one load. Dashed: the delay that is expected from the run queue "
+        "(Mund 1996). Lines: fitted shapes, the other measures at their mean. The run queue includes the program, the "
+        "other measures do not; each is multiplied by the number next to its name. All diagrams of this page have the "
         "same axes and multipliers."
     )
     second = (

@@ -37,8 +37,8 @@ def summary(explanation: Explanation) -> Table:
             row.append("" if cell is None else _cell(cell))
         rows.append(tuple(row))
     note = (
-        "What most of the delay is in, with its share of all that came on top of the reference; the mean delay factor; "
-        "the cause that was named, if one was; n runs. Over several, each has the same weight."
+        "The part that most of the delay is in, with its share of the time beyond the reference; the mean delay "
+        "factor; the cause that was named, if one was; n runs. Over several, each has the same weight."
     )
     return Table(SUMMARY, ("", *(m or "all machines" for m in across)), tuple(rows), (), note)
 
@@ -69,7 +69,8 @@ def importance(case: Case) -> Table:
         "Share: of the differences between runs, by Shapley's value of R² (LMG), load taken as never helping. Leads: "
         "in how many of 1,000 resamples it has the largest share. Inflation: from 5 on it cannot be distinguished "
         "from others. "
-        "Counted: share of the variation that lies in the waits where this cause shows, which knows of no correlation."
+        "Counted: share of the variation that lies in the waits where this cause shows, which does not rest on "
+        "correlation."
     )
     head = ("cause", "share", "95 %", "leads", "inflation", "counted")
     return Table("What explains the differences", head, rows, (1, 2, 3, 4, 5), note)
@@ -95,7 +96,8 @@ def shapes(case: Case) -> Table:
     if a.missing:
         left += f" Not known: {', '.join(TITLES[name] for name in a.missing)}."
     note = (
-        "Delay a unit, of what the measures of other causes leave. The run queue counts what Mund (1996) expects, "
+        "Delay per unit, of what the measures of other causes leave unexplained. The run queue counts what Mund "
+        "(1996) expects, "
         f"max(1, r/n) - 1: a fit of 1 is as expected. Theil-Sen's slope with 95 %; Spearman's correlation.{left}"
     )
     return Table("Shapes", ("measure", "shape", "fit", "slope", "correlation"), rows, (2, 3, 4), note)

@@ -24,7 +24,7 @@ def write(origin: Origin, places: Sequence[SettingPlace]) -> tuple[ProductionFil
         *fixed(
             "[main]",
             f"summary=becalm: {title(origin)}",
-            "# What the present profile does is not done by this one, unless it is named here:",
+            "# This profile replaces the present one. To keep what that does, name it here:",
             "# include=PREVIOUS",
         ),
     ]

@@ -18,8 +18,8 @@ def tables(timeline: Timeline) -> Iterator[Table]:
         head = ("commit", "benchmark", "change", "by chance", "subject", "seen at")
         rows = tuple(_change(timeline, place) for place in reversed(range(len(timeline.changes))))
         note = (
-            "change: of the time, or of what a benchmark counts, ± half of its 95 % interval. by chance: how many "
-            "commits without a change show one as clear."
+            "change: of the time, or of what a benchmark counts, ± half of its 95 % interval. by chance: in how many "
+            "commits without a change one as clear is expected."
         )
         yield Table("Changes", head, rows, (2, 3), note, spare=(5, 4, 3), names=(1, 4), links=_links(timeline))
     if timeline.benchmarks:

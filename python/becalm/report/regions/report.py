@@ -53,7 +53,8 @@ def as_html(report: RegionReport) -> str:
         if summary.timed > 1:
             left = "Left: how often each length was timed, without the longest hundredth; the line is the median. "
             right = (
-                "Right: the share of regions that took at least so long, on logarithmic axes; outliers are dashed off."
+                "Right: the share of regions that took at least this long, on logarithmic axes; a dashed line "
+                "separates outliers."
             )
             parts.append(Part(name, (Picture(figures.lengths(summary, report), left + right),)))
     if table is not None:

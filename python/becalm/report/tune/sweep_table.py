@@ -30,7 +30,7 @@ def curve(verdict: TuneVerdict) -> Table:
     )
     name = next((knob for trial in trials for knob in trial.settings), "")
     note = (
-        "Spread at each value, of the runs of the sweep, which chose by it; the interval is that of normal values. "
+        "Spread at each value in the runs of the sweep, which chose by it; the interval is that of normal values. "
         "What is recommended was confirmed on fresh runs."
     )
     return Table(f"Along {name}", ("value", "spread", f"{100 * verdict.confidence:g} %", ""), rows, (1, 2), note)

@@ -216,10 +216,10 @@ def textbook(verdict: TuneVerdict, program: str) -> Table:
     of = response.name(verdict) if timed(verdict) else "spread"
     note = (
         "Against the baseline. p: probability of so large a difference when there is none. Paired loops: of the "
-        f"{of}, by flipping signs; holds whatever the noise. The others "
-        "are the textbook tests on all runs, which take runs for independent: on a machine that drifts they see "
-        "differences where none are (docs/reference/tune-report.md). F: larger variance over smaller one, of time over "
-        "mean, and its degrees of freedom."
+        f"{of}, by flipping signs; valid for any noise. The others "
+        "are the textbook tests on all runs, which assume independent runs: on a machine that drifts they see "
+        "differences where there are none (docs/reference/tune-report.md). F: larger variance over smaller one, of "
+        "time over mean, and its degrees of freedom."
     )
     head = ("", *(arm_name(comparison.arm) for comparison in comparisons))
     return Table(TESTS, head, rows if comparisons else (), tuple(range(1, len(head))), note)
@@ -249,7 +249,7 @@ def transfer(verdict: TuneVerdict) -> Table:
         return Table(title, ("", "settings of", of, level), tuple(listed), (2, 3), note)
     body = tuple((row, *(cell(row, column) for column in columns)) for row in rows)
     head = ("", *(f"settings of {column}" for column in columns))
-    note += " A row is what was measured, a column where its settings were found."
+    note += " Rows: what was measured; columns: where the settings were found."
     return Table(title, head, body, tuple(range(1, len(columns) + 1)), note)
 
 
@@ -274,7 +274,7 @@ def trials(verdict: TuneVerdict) -> Table:
         if _many(verdict)
         else ""
     )
-    note = f"Few runs each: noisy numbers, of which the lowest is lucky. Empty: as it was. * those chosen.{some}"
+    note = f"Few runs each, so the numbers are noisy and the lowest is lucky. Empty: unchanged. *: chosen.{some}"
     return Table("What was tried", ("trial", response.name(verdict), *names), rows, tuple(range(2 + len(names))), note)
 
 
