@@ -308,6 +308,6 @@ def _import_load(files: tuple[str, ...], study: str, machine: str | None, store:
     if as_json:
         output.print_json("import", load.to_json())
         return
-    echo(f"{load.sentence} What it made of them: becalm explain {load.study}")
+    echo(f"{load.sentence} To see its effect on the runs: becalm explain {load.study}")
     for sentence in load.left_out:
         echo(f"• {sentence}")

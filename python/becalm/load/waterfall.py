@@ -240,7 +240,11 @@ def _bars(
 
     within = (BarPart("swap and reclaim", hidden),) if hidden > 0 and before is None else ()
     yield bar(REFERENCE, base_ns, before is not None or single, within)
-    note = "" if before is not None else "only an unloaded run tells a slower processor from more work"
+    note = (
+        ""
+        if before is not None
+        else "only an unloaded run shows whether the processor was slower or there was more work"
+    )
     yield bar(SLOWER, terms.slower, single, tuple(_slower_parts(now, before, terms.slower, widths)), note)
     quota = () if not times.quota_ns or not now.wait_ns else (BarPart("quota", min(times.quota_ns, now.wait_ns)),)
     yield bar(QUEUE, terms.queue, single, quota, ends=_bounds(times, times.wait_ns))

@@ -54,7 +54,7 @@ def _check_trace(path: str) -> None:
             head = file.read(SAMPLE)
         kind = kind_of(head)
         if kind is not None and kind is not LACKEY:
-            raise UsageError(describe(head, path, "A trace is of: valgrind --tool=lackey --trace-mem=yes"))
+            raise UsageError(describe(head, path, "A trace is written by: valgrind --tool=lackey --trace-mem=yes"))
 
 
 def cache_of(size: float | str) -> dict[str, int]:

@@ -55,7 +55,7 @@ def _looked_at(value: dict[str, Any], path: str) -> dict[str, Any]:
     if not isinstance(result, dict) or not all(
         key in LOOKED_AT and LOOKED_AT[key](numbers) for key, numbers in result.items()
     ):
-        raise UsageError(f"{path}: looked_at has lists of numbers, by the names {', '.join(LOOKED_AT)}.")
+        raise UsageError(f"{path}: looked_at must have lists of numbers with the names {', '.join(LOOKED_AT)}.")
     return result
 
 

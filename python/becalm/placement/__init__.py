@@ -114,7 +114,7 @@ def place(
     """
     row = method_named(method)
     if not budget_s > 0:
-        raise UsageError(f"The budget of a placement is {budget_s:g} s. It is a time above 0.")
+        raise UsageError(f"The budget of a placement is {budget_s:g} s, and must be above 0.")
     problem = Problem.of(tasks, chips, costs, _objective(objective))
     if row.costs and costs is None:
         raise UsageError(f"The placement {method} needs to know what sharing costs: `becalm corun` measures it.")

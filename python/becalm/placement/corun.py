@@ -82,7 +82,7 @@ def play(
     every process exactly once, for a task without a time alone, and for unknown costs."""
     problem = Problem.of(tasks, chips, costs, PlacementObjective.DEGRADATION)
     if runs < 1:
-        raise UsageError(f"Each task runs at least once, not {runs} times.")
+        raise UsageError(f"Each task must run at least once, not {runs} times.")
     where = _numbers(problem, sharing)
     processes = []
     for number, task in enumerate(problem.item):

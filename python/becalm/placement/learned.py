@@ -51,7 +51,7 @@ def weights(name: str, folder: str | None = None) -> dict[str, Any]:
     except UsageError as error:
         raise UsageError(f"{error} `becalm place train --save {folder}` makes them.") from None
     except (ValueError, KeyError, TypeError) as error:
-        why = f"it has no {error}" if isinstance(error, KeyError) else error
+        why = f"it lacks {error}" if isinstance(error, KeyError) else error
         raise UsageError(
             f"The weights {path} cannot be used: {why}. `becalm place train --save {folder}` makes them."
         ) from None
@@ -100,7 +100,7 @@ def classified(name: str, problem: Problem, search: PlacementSearch) -> FoundPla
     if problem.rooms != (ROOM, ROOM) or len(problem.item) != TASKS or not problem.single:
         raise UsageError(
             f"The placement {name} was trained on eight single tasks on two chips of four, and "
-            "knows no other. Choose `costs`, `swap` or `optimal`."
+            "works only for these. Choose `costs`, `swap` or `optimal`."
         )
     order = by_pressure(problem)
     outputs, row_ns = infer(
@@ -137,8 +137,8 @@ def predicted(problem: Problem, folder: str | None = None) -> CoRunCosts:
         missing = [name for name in ("pressure", "cpi", "sensitivity") if getattr(task, name) is None]
         if missing:
             raise UsageError(
-                f"The {missing[0]} of {task.name} is not known, which `costs` predicts from. Choose `optimal` or "
-                "`swap`."
+                f"`costs` needs the {missing[0]} of each task, and the {missing[0]} of {task.name} is not known. "
+                "Choose `optimal` or `swap`."
             )
     sizes = problem.sizes if problem.countable else (2,)
     known: dict[tuple[str, ...], tuple[float, ...]] = {}

@@ -110,7 +110,7 @@ def parsed(text: str, where: str) -> Characterisation:
         cache = Cache(str(machine["name"]), cache_mb, smallest_mb, ghz, int(_number(machine, "line_bytes", 1)))
         programs = tuple(_program(row) for row in rows)
     except KeyError as error:
-        raise UsageError(f"{where} does not say {error}. published.toml inside becalm shows the form.") from None
+        raise UsageError(f"{where} lacks {error}. published.toml inside becalm shows the form.") from None
     except (TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{where} describes no programs: {error}.") from None
     names = [program.name for program in programs]
@@ -131,7 +131,7 @@ def _program(row: Mapping[str, Any]) -> Program:
 def _number(row: Mapping[str, Any], key: str, least: float = 0.0) -> float:
     value = row[key]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < least:
-        raise ValueError(f"{key} is {value!r}, and not a number from {least:g}")
+        raise ValueError(f"{key} is {value!r}, not a number from {least:g}")
     return float(value)
 
 

@@ -238,8 +238,8 @@ class Problem:
             name, other = (self.item[index].name for index in np.argwhere(np.isnan(whole))[0])
             count = len({(self.job[a], self.job[b]) for a, b in np.argwhere(np.isnan(whole))})
             raise UsageError(
-                f"What {name} loses next to {other} is not known, one of {count} such pairs. Measure them with `becalm "
-                "profile`, or leave a task out."
+                f"It is not known what {name} loses next to {other}, one of {count} such pairs. Measure them with "
+                "`becalm corun`, or leave a task out."
             )
         return whole
 

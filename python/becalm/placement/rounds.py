@@ -51,7 +51,8 @@ class Rounds:
                 raise UsageError(f"How long {task.name} takes alone is not known: rounds are planned by time.")
             if task.processes > chip.slots:
                 raise UsageError(
-                    f"{task.name} has {task.processes} processes, and {chip.slots} run at a time: it fits no round."
+                    f"{task.name} has {task.processes} processes, and {chip.slots} run at a time: it does not fit "
+                    "into a round."
                 )
         count = sum(task.processes for task in tasks)
         return cls(Problem.of(tasks, in_rounds([chip], count), costs, PlacementObjective.SLOWDOWN), chip.slots)

@@ -17,7 +17,8 @@ def by_pressure(problem: Problem) -> list[int]:
     for task in problem.tasks:
         if task.pressure is None:
             raise UsageError(
-                f"The pressure of {task.name} is not known, which this method sorts by. Choose `optimal` or `swap`."
+                f"This method sorts by pressure, and the pressure of {task.name} is not known. Choose `optimal` or "
+                "`swap`."
             )
     return sorted(range(len(problem.item)), key=lambda item: -(problem.item[item].pressure or 0.0))
 

@@ -164,7 +164,7 @@ def train(
     Raises UsageError for a folder that cannot be written, MachineError without scikit-learn unless `without_svm`.
     """
     if seeds < 1:
-        raise UsageError(f"There is at least one seed, not {seeds}.")
+        raise UsageError(f"The number of seeds must be at least 1, not {seeds}.")
     folder = None if save is None else Path(save)
     if folder is not None and not (folder.is_dir() and os.access(folder, os.W_OK)):
         raise UsageError(f"Weights cannot be written to {folder}: it is not a folder that becalm may write to.")

@@ -79,7 +79,7 @@ def _study(store: Store, study: StoredStudy) -> StudyHealth:
     read("its records of others", lambda: store.others(number))
     read("the output of its runs", lambda: store.texts(number))
     read("what was noticed", lambda: store.noticed(number, lambda document: document))  # type: ignore[arg-type, return-value]
-    read("what it came to", lambda: store.verdict(number))
+    read("its result", lambda: store.verdict(number))
     pieces = read("its timed regions", lambda: [bool(piece) for piece in store.regions(number)]) or []
     if lost := pieces.count(False):
         problems.append(f"{lost} of {len(pieces)} pieces of its timed regions are damaged")

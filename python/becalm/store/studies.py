@@ -303,13 +303,13 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
         )
         if not _is_whole(whole)
     ]
-    machine = part("what is known of its machine", lambda: json_object(facts), nothing)
+    machine = part("the facts of its machine", lambda: json_object(facts), nothing)
     return StoredStudy(
         number=of["id"],
         study=study,
-        created_ns=part("when it began", lambda: int(of["created_ns"]), 0),
-        becalm=part("which becalm made it", lambda: as_text(of["becalm"]), "?"),
-        environment=part("where it comes from", lambda: as_text(of["environment"]), "?"),
+        created_ns=part("its date", lambda: int(of["created_ns"]), 0),
+        becalm=part("its version of becalm", lambda: as_text(of["becalm"]), "?"),
+        environment=part("its origin", lambda: as_text(of["environment"]), "?"),
         facts=machine if with_facts else nothing,
         runs=int(runs) + int(regions),
         rows=int(runs),

@@ -35,7 +35,7 @@ def keep(host: str, limit: TimerLimits) -> None:
         new.write_text(json.dumps({**limits, host: plain_dict(limit)}), encoding="utf-8")
         new.replace(path)
     except OSError as error:
-        raise MachineError(f"What the timer can show cannot be stored in {path}: {error.strerror}.") from error
+        raise MachineError(f"The limits of the timer cannot be stored in {path}: {error.strerror}.") from error
 
 
 def load_limits() -> dict[str, TimerLimits]:

@@ -84,7 +84,7 @@ def read_baseline(
             programs.append(BaselineProgram(workload, called, values))
     if not programs:
         why = "; ".join(reasons) or "it holds no good run"
-        raise UsageError(f"The baseline {title} holds nothing that could be compared with: {why}.")
+        raise UsageError(f"The baseline {title} holds nothing to compare with: {why}.")
     return Baseline(title, tuple(programs))
 
 

@@ -69,7 +69,7 @@ class Builds:
         except OSError as error:
             raise MachineError(
                 f"The build {self.command[0]!r} cannot be started: {error.strerror}. It is run in the top "
-                "directory of each commit, and given to no shell: sh -c '…' is one."
+                "directory of each commit, without a shell: sh -c '…' starts one."
             ) from None
 
     def _make_room(self) -> None:

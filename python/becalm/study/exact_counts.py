@@ -75,7 +75,7 @@ def _count_by_callgrind(study: Study) -> tuple[Study, tuple[Finding, ...]]:
     }
     findings = [finding("counted", {"callgrind": True})]
     if others:
-        reason = "callgrind runs the program much more slowly than it is"
+        reason = "callgrind slows the program down too much to measure anything else"
         entries = [[spec, 1] for spec in sorted(others)]
         findings.append(finding("left_out", {"reason": reason, "entries": entries, "of": "the metrics"}))
     workloads = tuple(

@@ -152,12 +152,12 @@ def no_rounds_error(looks: Looks, store: StoredData) -> WorkloadError | MachineE
     if looks.history.complete:
         if looks.unknown and looks.options.unknown_contamination == "drop":
             return MachineError(
-                f"Of {len(looks.unknown)} of {looks.history.complete} rounds it is not known whether they were "
-                f"contaminated by the rule {looks.rule.text}, and the others are contaminated, so there are none left. "
-                "--unknown-contamination keep counts them."
+                f"No round of {looks.history.complete} is left: it is not known whether {len(looks.unknown)} of them "
+                f"were contaminated by the rule {looks.rule.text}, and any others were contaminated. "
+                "--unknown-contamination keep counts the unknown ones."
             )
         return MachineError(
-            f"All {looks.history.complete} rounds were contaminated by the rule {looks.rule.text}, so none is left. "
+            f"All {looks.history.complete} rounds were contaminated by the rule {looks.rule.text}, so none counts. "
             "Measure when the machine is quieter, or with another rule."
         )
     return Interrupted("Interrupted before the first round was finished: there is no result yet.")

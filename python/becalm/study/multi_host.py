@@ -127,7 +127,7 @@ def on_hosts(
     measured = [_on_host(name, outcomes[name], session) for name in by_name]
     if needs and all(result.verdict is None for result in measured):
         first = next(outcome.error for outcome in (outcomes[name] for name in by_name) if outcome.error is not None)
-        others = "" if len(hosts) == 1 else f"No host gave anything. {next(iter(by_name))}: "
+        others = "" if len(hosts) == 1 else f"No host returned a result. {next(iter(by_name))}: "
         raise type(first)(f"{others}{first}")
     return measured
 

@@ -132,5 +132,5 @@ def machine_remarks(profile: Profile, host: Host) -> tuple[str, ...]:
     made_on, this_machine = describe_machine(profile.machine), describe_machine(here)
     return (
         f"{profile.name}: made on {made_on}: not this machine ({this_machine}). "
-        "Whether it helps here: becalm tune --try",
+        "To see whether it helps here: becalm tune --try",
     )

@@ -205,7 +205,7 @@ class _Search:
             return None
         place, reason = self._tree(builds, base)
         if place is None:
-            self._lost(commit, f"{words.short(base)}, which its branch began at, cannot be measured: {reason}")
+            self._lost(commit, f"{words.short(base)}, where its branch began, cannot be measured: {reason}")
             return None
         return base
 

@@ -148,7 +148,7 @@ def _pairs(commands: list[str], check_options: CheckOptions) -> list[_Pair]:
         raise UsageError(f"{without[0]!r} has no {BUILD}, so it is the same before and after the change. Write it in.")
     names = [command.replace(f"{BUILD}/", "").replace(BUILD, "") for command in commands]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f"Two benchmarks are {twice[0]!r}. Leave one out.")
+        raise UsageError(f"Two benchmarks are called {twice[0]!r}. Leave one out.")
     return [
         _Pair(name.strip(), text.replace(BUILD, check_options.old_build), text.replace(BUILD, check_options.new_build))
         for name, text in zip(names, commands, strict=True)
@@ -176,7 +176,7 @@ def _opened(pairs: list[_Pair], user: str | None, program: ProgramKeywords) -> t
         raise UsageError(f"The two builds have no benchmark in common: {', '.join(missing)}.")
     names = [pair.name for pair in opened if isinstance(pair.new, Workload)]
     if twice := [name for name in names if names.count(name) > 1]:
-        raise UsageError(f"Two benchmarks are {twice[0]!r}. Leave one out.")
+        raise UsageError(f"Two benchmarks are called {twice[0]!r}. Leave one out.")
     return opened, tuple(missing)
 
 

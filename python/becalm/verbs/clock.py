@@ -156,7 +156,7 @@ def _measured(
     except KeyboardInterrupt:
         gathered.interrupted = True
     if gathered.trust is None:
-        raise Interrupted("It was interrupted before anything was known of the clock. Start it again.")
+        raise Interrupted("Interrupted before anything was known of the clock. Start the evaluation again.")
     return gathered.report(len(done))
 
 

@@ -76,7 +76,7 @@ def data_frame(result: Result, what: str | None = None, *, store: str | None = N
 def _lists(result: object) -> dict[str, Sequence[Any]]:
     """Return the lists of values in a result by their fields' names. Raises UsageError for anything but a result."""
     if not isinstance(result, msgspec.Struct):
-        raise UsageError(f"Columns are made of what a verb of becalm gave, not of {type(result).__name__}.")
+        raise UsageError(f"Columns are made of a result of becalm, not of {type(result).__name__}.")
     values = structs.asdict(result)
     return {
         name: rows

@@ -103,7 +103,7 @@ def _surface(file: Path, options: SwarmDesignOptions) -> TimeModel:
     most = 1 - lowest / value(centre)
     if not 0 < most < 1:
         raise UsageError(
-            f"The surface of {name} in {file} has nothing to gain on its centre, or is not above 0: there is nothing "
-            "to try a search on."
+            f"The surface of {name} in {file} is nowhere better than at its centre, or is not above 0, so a search "
+            "cannot be tried on it."
         )
     return TimeModel(Space((), factors=sheet.factors), lambda place: value(place) - lowest, centre, most)

@@ -121,7 +121,7 @@ def migrate_all(
         raise UsageError("Name each process once, for example: becalm migrate 1234,5678 2-3")
     if keep and seconds is not None:
         raise UsageError(
-            "--keep leaves the process there, without a time at which it comes back: leave one of both out."
+            "--keep leaves the process there, and the time says when it comes back: leave one of them out."
         )
     if llc is not None and llc not in migrate_target.LLC:
         raise UsageError(wording.other_llc(llc, migrate_target.LLC))

@@ -96,7 +96,7 @@ def account_command(
         counted = "nothing" if moving.counting is None else migrate.events(moving.counting)
     rounds = live_account.rounds_of(arms)
     if len(rounds) < LEAST_ROUNDS:
-        raise MachineError(f"{len(rounds)} rounds are whole: an interval needs {LEAST_ROUNDS}.")
+        raise MachineError(f"{len(rounds)} rounds are complete; an interval needs {LEAST_ROUNDS}.")
     words = command if isinstance(command, str) else shlex.join(command)
     accounted = LiveAccounted(words, to, rules, window_ns, limit_ns, counted, rounds)
     return replace(accounted, sentence=wording.live_sentence(accounted))

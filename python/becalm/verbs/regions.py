@@ -240,7 +240,7 @@ def _lengths(reference: str | int, store: str | None) -> tuple[Lengths, TimerLim
         header, _ = _scanned(Path(text))
         lengths, timer = gather(_pieces(Path(text))), _timer(header, None)
     if lengths is None:
-        raise UsageError(f"Nothing of the regions of {text} can be read.")
+        raise UsageError(f"No region of {text} can be read.")
     return lengths, timer
 
 

@@ -92,9 +92,11 @@ def apply(
     """
     if (keep or allow_reboot) and not boot:
         flag = "--keep" if keep else "--allow-reboot"
-        raise UsageError(f"{flag} is about settings of the boot: add --boot.")
+        raise UsageError(f"{flag} applies only to boot settings: add --boot.")
     if boot and command is not None:
-        raise UsageError("Settings of the boot are on for a whole start of the machine, not for one program.")
+        raise UsageError(
+            "Boot settings hold for a whole start of the machine, not for one program: leave the program or --boot out."
+        )
     profile = find_profile(profile) if isinstance(profile, str) else profile
     title = profile.name if profile.name == OWN else f"profile {profile.name}"
     listener = listener or OutputListener()
@@ -108,7 +110,10 @@ def apply(
         hosts.need(agent.name, agent.abilities(), Ability.HOLD if dry_run or command is not None else Ability.KEEP)
         settings, skipped = settings_for(agent, profile, with_program=command is not None, dangerous=dangerous)
         if strict and skipped:
-            raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
+            raise UsageError(
+                f"Not all settings of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}. Nothing was "
+                "set."
+            )
         elsewhere = machine_remarks(profile, agent)
         if command is not None:
             settings = not_in_force(agent, settings, listener.warned)

@@ -35,9 +35,11 @@ def apply_boot(
     loader = agent.boot_entry()
     settings, skipped = _of_the_boot(profile, agent.knobs())
     if strict and skipped:
-        raise UsageError(f"Not everything of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}.")
+        raise UsageError(
+            f"Not all settings of {profile.name} can be set: {skipped[0].knob}: {skipped[0].reason}. Nothing was set."
+        )
     if not settings.values:
-        raise UsageError(f"Nothing of {profile.name} is set at boot here. {_reasons(skipped)}")
+        raise UsageError(f"No setting of {profile.name} is set at boot here. {_reasons(skipped)}")
     effects = loader.effects(settings, dangerous=dangerous)
     parameters = tuple(word for effect in effects for word in effect["parameters"])
     if dry_run:
@@ -47,9 +49,8 @@ def apply_boot(
     if not here:
         if keep and not restart:
             raise UsageError(
-                f"--keep is for the parameters that this machine runs with, and these are not {' '.join(parameters)}. "
-                "First without --keep, "
-                "for one start; when that went well, with it."
+                f"--keep is for parameters that this machine was started with, and it was not started with "
+                f"{' '.join(parameters)}. First apply them without --keep, for one start; when that went well, with it."
             )
         if not restart:
             armed = loader.boot(parameters, dangerous=dangerous)
@@ -102,12 +103,12 @@ def _went_well(loader: BootEntryHost, settings: Settings, parameters: tuple[str,
     """
     health = loader.healthy()
     if not health["ours"] or set(health["parameters"]) != set(parameters):
-        raise BootError(f"This is not the requested start. {health['sentence']} {' '.join(health['remarks'])}")
+        raise BootError(f"The machine did not start as requested. {health['sentence']} {' '.join(health['remarks'])}")
     effects = loader.effects(settings, dangerous=True)
     if ignored := [effect for effect in effects if effect["taken"] is False]:
         sentences = (f"{' '.join(effect['parameters'])} was given, but {effect['how']}." for effect in ignored)
         raise BootError(
-            f"{' '.join(sentences)} The next start is as always; to have the list of the entry tidied up: becalm reset",
+            f"{' '.join(sentences)} The next start is as usual. To remove what is left of the entry: becalm reset",
             tuple(effect["knob"] for effect in ignored),
         )
     remarks = [*health["remarks"]]

@@ -55,5 +55,5 @@ def _place(to: str) -> tuple[Line, Path | None]:
         target(own_path(to))
         return Line(to), None
     if not path.parent.is_dir():
-        raise UsageError(f"--save: there is no directory {path.parent}.")
+        raise UsageError(f"--save: there is no directory {path.parent}. Nothing was saved.")
     return one_line(path.stem), target(path)

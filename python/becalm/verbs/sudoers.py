@@ -132,7 +132,7 @@ def remove_sudoers(root: Path = Path("/")) -> list[str]:
 
 def _need_root(root: Path) -> None:
     if root == Path("/") and os.geteuid() != 0:
-        raise MachineError("Who may be root is for root to say: run this as root. Nothing was changed.")
+        raise MachineError("Only root may decide who may use --sudo: run this as root. Nothing was changed.")
 
 
 def _check_known(name: str) -> None:
@@ -154,7 +154,7 @@ def _check_only_roots(path: Path, root: Path) -> None:
         owners = {0, os.geteuid()} if root != Path("/") else {0}
         if stat.S_ISLNK(about.st_mode) or about.st_uid not in owners or about.st_mode & 0o022:
             raise MachineError(
-                f"Others than root can change {part}, so a sudoers file that names {path} would make them root. "
+                f"Users other than root can change {part}, so a sudoers file that names {path} would make them root. "
                 "Nothing was allowed. Have a copy where only root can write: becalm install-sudoers --copy"
             )
         if part in (root, part.parent):

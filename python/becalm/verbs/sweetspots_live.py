@@ -97,7 +97,7 @@ def record_sweetspots(
     WorkloadError for a program that cannot be run or a missing process; UsageError, MachineError.
     """
     if (command is None) == (pid is None):
-        raise UsageError("What is recorded? A command, or --pid N of a running process.")
+        raise UsageError("What is to be recorded? Give a command, or --pid N of a running process.")
     if save is not None:
         target(save)
     if events not in SETS:
@@ -108,7 +108,7 @@ def record_sweetspots(
     moving = None if migrate is None else _moving(migrate, rules, window, limit, host, command is not None, cost)
     if moving is None and (limit is not None or cost):
         option = "--limit" if limit is not None else "--reuse" if reuse is not None else "--miss-cost"
-        raise UsageError(f"{option} is of the wait for a sweet spot: give --migrate, too.")
+        raise UsageError(f"{option} applies only to the wait for a sweet spot: give --migrate, too.")
     window_ns = duration_ns(window) if window else WINDOW_NS
     # A mover that waits for a spot needs to know of it at once.
     batch_ns = BATCH_NS if moving is None else max(LEAST_BATCH_NS, window_ns // 2)
@@ -303,9 +303,9 @@ class Taker:
             for what, why in self._end.absent.items()
         ]
         if lost := self._end.trouble.get("lost"):
-            parts.append(f" {lost:,} records were lost, because nobody took them in time.")
+            parts.append(f" {lost:,} records were lost, because they were not read in time.")
         if shared := self._end.trouble.get("shared"):
-            parts.append(f" Others had the counters {shared:,} times meanwhile: nothing was scaled.")
+            parts.append(f" Others used the counters {shared:,} times meanwhile; the counts were not scaled.")
         if unread := self._end.trouble.get("unread"):
             parts.append(
                 f" The counters of a CPU could not be read {unread:,} times, as while it goes offline: what happened"

@@ -383,7 +383,9 @@ def test_status_reports_each_step_of_a_boot(tmp_path, becalm, monkeypatch):
     with Starter(root) as agent:
         armed = agent.boot(*WORDS, limit_s=300)
     text = says()
-    assert "The next start of this machine is becalm's boot entry, once: isolcpus=1,3 nohz_full=1,3." in text
+    assert (
+        "The next start of this machine, and only that, uses becalm's boot entry: isolcpus=1,3 nohz_full=1,3." in text
+    )
     assert "Remove it: becalm reset" in text
     assert json.loads(says("--json"))["boot"]["files"][0] == {"path": armed["files"][0], "state": "ours"}
     restarted(root, boot=NEXT, mark=armed["mark"], parameters=WORDS)

@@ -97,7 +97,7 @@ def test_a_start_that_does_not_go_well_is_the_last_one(root, becalm):
     state = about(root)
     assert (state["kept"], state["armed"], state["running"]) == (True, False, False)
     output = becalm("status", root=root).stdout
-    assert "One of them did not go well" in " ".join(output.split())
+    assert "but one did not go well" in " ".join(output.split())
     # The service at the machine's start removes it then; on a boot of the entry's it lets it be.
     reset(root, "--at-start")
     as_before(root, before)
@@ -333,7 +333,7 @@ def test_apply_boot_step_by_step(kind, tmp_path):
     ]
     assert [exclusion.knob for exclusion in done.skipped] == ["swappiness"]
     assert changed(before, snapshot(root)) == {}
-    with pytest.raises(UsageError, match="First without --keep"):
+    with pytest.raises(UsageError, match="First apply them without --keep"):
         on(root, keep=True)
     assert changed(before, snapshot(root)) == {}
     done = on(root)
@@ -366,7 +366,7 @@ def test_apply_boot_refuses_invalid_profiles_and_options(tmp_path):
         api.apply(live, root=str(root), boot=True)
     with pytest.raises(UsageError, match="not for one program"):
         api.apply(OFF, ["true"], root=str(root), boot=True)
-    with pytest.raises(UsageError, match="--keep is about settings of the boot: add --boot"):
+    with pytest.raises(UsageError, match="--keep applies only to boot settings: add --boot"):
         api.apply(OFF, root=str(root), keep=True)
     with pytest.raises(UsageError, match="--dangerous"):
         api.apply(OFF, root=str(root), boot=True)
@@ -393,14 +393,14 @@ def test_the_command_reports_each_step_of_a_kept_boot(tmp_path, becalm):
 
     line = ("apply", "--boot", "--dangerous", "--set", "watchdogs_boot=off")
     text = says(*line)
-    assert "The next start of this machine, and only that, is with nowatchdog nosoftlockup nmi_watchdog=0" in text
+    assert "The next start of this machine, and only that, uses nowatchdog nosoftlockup nmi_watchdog=0" in text
     assert "10.0 min after its start" in text
     restarted(root, boot=NEXT, mark=about(root)["mark"], parameters=OFF_WORDS)
     assert "Applied until the next restart of this machine: nowatchdog" in says(*line)
     assert "Applied at every start of this machine: nowatchdog" in says(*line, "--keep")
     text = says("status")
     command = f"becalm reset --root {root}"
-    assert f"Every start of this machine is becalm's boot entry, until: {command}. It has nowatchdog" in text
+    assert f"Every start of this machine uses becalm's boot entry, until: {command}. It has nowatchdog" in text
     assert "restarts by itself" not in text
     assert "becalm's boot entry was removed. This machine still runs with its parameters" in says("reset")
     restarted(root, boot=f"{NEXT[:-1]}3")

@@ -170,7 +170,7 @@ def test_an_impossible_move_is_refused_before_the_program_runs(tmp_path):
         ({"migrate": "gzip"}, UsageError, "'gzip' is not a list of CPUs to move to"),
         ({"migrate": 0, "host": "ssh://nowhere.invalid"}, UsageError, "not on ssh://nowhere.invalid"),
         ({"migrate": 0, "limit": "1s"}, UsageError, "at most 100 ms"),
-        ({"limit": "10ms"}, UsageError, "--limit is of the wait"),
+        ({"limit": "10ms"}, UsageError, "--limit applies only to the wait"),
     ):
         with pytest.raises(error, match=words):
             becalm.record_sweetspots(["touch", str(never)], events="faults", **options)
@@ -180,7 +180,7 @@ def test_an_impossible_move_is_refused_before_the_program_runs(tmp_path):
 
 
 def test_an_impossible_recording_is_refused_in_a_sentence():
-    with pytest.raises(UsageError, match="What is recorded"):
+    with pytest.raises(UsageError, match="What is to be recorded"):
         becalm.record_sweetspots()
     with pytest.raises(UsageError, match="no events 'heat'"):
         becalm.record_sweetspots(["true"], events="heat")

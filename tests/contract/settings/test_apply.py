@@ -141,7 +141,7 @@ def test_a_missing_setting_is_left_out_or_refused_when_strict(root):
         done = apply("llvm-tips", root=str(root), dry_run=True)
         assert "smt" in {exclusion.knob for exclusion in done.skipped}
         assert all(exclusion.reason for exclusion in done.skipped)
-        with pytest.raises(UsageError, match=r"Not everything of llvm-tips can be set: \w+: "):
+        with pytest.raises(UsageError, match=r"Not all settings of llvm-tips can be set: \w+: "):
             apply("llvm-tips", root=str(root), strict=True)
         assert not status(root=str(root)).anything
     finally:

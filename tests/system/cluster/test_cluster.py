@@ -91,7 +91,7 @@ def test_a_machine_is_held_by_one_measurement(store, monkeypatch):
     with opened("local:1", print) as (name,):
         with open_host(name, Access()) as first:
             assert first.facts()["host"]["hostname"]
-            with pytest.raises(MachineError, match="is used by something else"):
+            with pytest.raises(MachineError, match="has been used by something else"):
                 open_host(name, Access())
         # Free again, once the first is closed.
         monkeypatch.setattr(transport, "HELD_S", 30.0)

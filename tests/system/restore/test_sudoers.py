@@ -59,7 +59,7 @@ def test_a_helper_that_others_could_change_is_refused(tree, mode, monkeypatch):
     helper.write_bytes(packaged().read_bytes())
     helper.chmod(0o755)
     monkeypatch.setattr(sudoers, "packaged", lambda: helper)
-    with pytest.raises(MachineError, match=r"Others than root can change .*venv.*--copy"):
+    with pytest.raises(MachineError, match=r"Users other than root can change .*venv.*--copy"):
         sudoers.install_sudoers(["nobody"], root=tree)
     assert not (tree / sudoers.FILE).exists()
 
@@ -70,12 +70,12 @@ def test_a_helper_below_a_link_or_of_another_owner_is_refused(tree, monkeypatch)
     helper.write_bytes(packaged().read_bytes())
     (tree / "link").symlink_to(tree / "real")
     monkeypatch.setattr(sudoers, "packaged", lambda: tree / "link/becalm-helper")
-    with pytest.raises(MachineError, match="Others than root can change"):
+    with pytest.raises(MachineError, match="Users other than root can change"):
         sudoers.install_sudoers(["nobody"], root=tree)
     if os.geteuid() == 0:
         os.chown(helper, 65534, 65534)
         monkeypatch.setattr(sudoers, "packaged", lambda: helper)
-        with pytest.raises(MachineError, match="Others than root can change"):
+        with pytest.raises(MachineError, match="Users other than root can change"):
             sudoers.install_sudoers(["nobody"], root=tree)
 
 

@@ -67,7 +67,7 @@ def test_a_build_that_hangs_is_ended_with_all_that_it_started(cloned, tmp_path, 
 
 
 def test_a_build_that_there_is_not_ends_the_search(cloned):
-    with builds(cloned, ["no-such-compiler"]) as commits, pytest.raises(MachineError, match="given to no shell"):
+    with builds(cloned, ["no-such-compiler"]) as commits, pytest.raises(MachineError, match="without a shell"):
         commits.get(cloned[1][1])
 
 

@@ -266,7 +266,7 @@ def test_unknown_rounds_are_reported_and_kept_or_left_out_as_asked(place, monkey
 
 
 def test_where_nothing_is_known_it_ends_and_says_so(place, monkeypatch):
-    with pytest.raises(MachineError, match="it is not known whether they were contaminated"):
+    with pytest.raises(MachineError, match="of them were contaminated by the rule page-outs>1"):
         run("x", runs=4, store=place, drop_contaminated="page-outs>1", unknown_contamination="drop")
     with pytest.raises(UsageError, match="needs --drop-contaminated RULE"):
         run("x", runs=4, store=place, unknown_contamination="drop")
@@ -302,7 +302,7 @@ def test_slow_runs_of_each_program_of_a_comparison_carry_their_cause(place, monk
 
 def test_when_every_round_is_contaminated_it_ends_and_says_so(place):
     Contaminated.every = 1
-    with pytest.raises(MachineError, match="rounds were contaminated by the rule cpu>1%, so none is left"):
+    with pytest.raises(MachineError, match="rounds were contaminated by the rule cpu>1%, so none counts"):
         run("x", runs=4, store=place, drop_contaminated="cpu>1%")
 
 

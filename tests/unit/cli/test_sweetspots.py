@@ -15,7 +15,7 @@ from becalm.cli.main import becalm as group
         (("--from", "x", "--migrate"), "--migrate is for recording a program"),
         (("simulate", "cpuburner", "--migrate", "1"), "--migrate is for recording a program"),
         (("--migrate", "gzip", "x"), "'gzip' is not a list of CPUs to move to"),
-        (("--limit", "5ms", "--", "true"), "--limit is of the wait for a sweet spot"),
+        (("--limit", "5ms", "--", "true"), "--limit applies only to the wait for a sweet spot"),
         (("simulate", "nothing"), "no workload 'nothing'"),
     ],
 )

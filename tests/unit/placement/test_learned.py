@@ -42,7 +42,7 @@ def test_four_join_the_first_by_output_whatever_its_own():
 def test_costs_needs_what_it_predicts_from():
     tasks, _ = eight()
     tasks[3] = Task(tasks[3].name, 1.0, pressure=1.0, cpi=1.0)
-    with pytest.raises(UsageError, match=f"The sensitivity of {tasks[3].name} is not known"):
+    with pytest.raises(UsageError, match=f"the sensitivity of {tasks[3].name} is not known"):
         place(tasks, CHIPS, None, method="costs")
 
 
@@ -79,5 +79,5 @@ def test_without_the_library_the_way_out_is_reported(monkeypatch):
 def test_a_folder_that_is_none_is_refused_before_anything_is_trained(tmp_path):
     with pytest.raises(UsageError, match="it is not a folder"):
         validation.train(KNOWN, seeds=1, save=tmp_path / "nowhere")
-    with pytest.raises(UsageError, match="at least one seed"):
+    with pytest.raises(UsageError, match="must be at least 1"):
         validation.train(KNOWN, seeds=0)

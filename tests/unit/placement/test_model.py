@@ -50,9 +50,9 @@ def test_a_file_of_ones_own_is_read(tmp_path):
     ("text", "words"),
     [
         ("x = [", "describes no programs"),
-        ("", "does not say 'machine'"),
-        (MACHINE, "does not say 'task'"),
-        (MACHINE + TASK.replace("ipc = 1\n", ""), "does not say 'ipc'"),
+        ("", "lacks 'machine'"),
+        (MACHINE, "lacks 'task'"),
+        (MACHINE + TASK.replace("ipc = 1\n", ""), "lacks 'ipc'"),
         (MACHINE + TASK.replace("ipc = 1\n", "ipc = 0\n"), "ipc is 0"),
         (MACHINE + TASK.replace("lines = 1\n", "lines = nan\n"), "lines is nan"),
         (MACHINE + TASK.replace("lines = 1\n", "lines = -1\n"), "lines is -1"),

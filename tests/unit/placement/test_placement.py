@@ -70,7 +70,7 @@ PAIR = CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("1", "2", 0.1), PairCost("2"
         (ranked(3), [Chip(2)], PAIR, {}, "in 2 rounds"),
         (ranked(3), [], PAIR, {}, "no chip"),
         (ranked(3), [Chip(3)], PAIR, {}, "1 next to 3, 2 next to 3 and 3 next to 1 and 1 more"),
-        (ranked(3), [Chip(3)], PAIR, {"method": "swap"}, "What 1 loses next to 3 is not known, one of 4"),
+        (ranked(3), [Chip(3)], PAIR, {"method": "swap"}, "It is not known what 1 loses next to 3, one of 4"),
         (ranked(2), [Chip(2)], PAIR, {"method": "best"}, "There is no placement 'best'. There are: optimal, swap"),
         (ranked(2), [Chip(2)], PAIR, {"budget_s": 0}, "budget of a placement is 0"),
         (ranked(2), [Chip(2)], PAIR, {"objective": "speed"}, "no objective 'speed'"),

@@ -127,7 +127,7 @@ def test_processes_of_a_task_run_in_one_round():
     assert sorted(rounds.named(plan(rounds, SEARCH).sharing)) == [("a",), ("b", "c")]
     assert rounds.lasts((0,)) == pytest.approx(1 / 0.9)
     assert rounds.expected() > 0
-    with pytest.raises(UsageError, match="it fits no round"):
+    with pytest.raises(UsageError, match="it does not fit into a round"):
         Rounds.of([Task("a", 1.0, processes=3)], Chip(2), CoRunCosts(CostOrigin.GIVEN, pairs=pairs))
 
 

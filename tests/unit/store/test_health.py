@@ -65,7 +65,7 @@ CHANGES = {
     "UPDATE run_text SET stderr = 'other' WHERE study_id = 1": "1 of 1 outputs are damaged",
     "UPDATE region_part SET data = x'00' WHERE study_id = 1": "1 of 1 pieces of its timed regions are damaged",
     "UPDATE study SET title = 'other' WHERE id = 1": "its title, options, programs or date is not as it was stored",
-    "UPDATE verdict SET json = '{}' WHERE study_id = 1": "what it came to cannot be read",
+    "UPDATE verdict SET json = '{}' WHERE study_id = 1": "its result cannot be read",
 }
 
 

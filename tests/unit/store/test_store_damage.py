@@ -125,8 +125,8 @@ def test_a_bad_host_costs_its_studies_only(copy):
         db.execute("UPDATE host SET facts = substr(facts, 3) WHERE id = 1")
     damaged_studies = {study.number: study.damaged for study in list_studies(str(copy)).studies}
     assert [number for number, sentences in damaged_studies.items() if sentences] == [3, 1]
-    assert damaged_studies[1] == "what is known of its machine cannot be read"
-    with pytest.raises(StoreError, match=r"Study 1 in the store .* is damaged: what is known of its machine"):
+    assert damaged_studies[1] == "the facts of its machine cannot be read"
+    with pytest.raises(StoreError, match=r"Study 1 in the store .* is damaged: the facts of its machine"):
         stored(1, str(copy))
     assert len(stored(2, str(copy)).runs) == 60
 

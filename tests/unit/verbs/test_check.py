@@ -108,7 +108,7 @@ def test_stored_results_are_undecided_until_the_shift_is_known():
         (["a"], {}, "old and the new command"),
         (["a", "b"], {"old_build": "x"}, "belong together"),
         (["prog"], {"old_build": "x", "new_build": "y"}, r"has no \{build\}"),
-        (["{build}/a", "{build}/a"], {"old_build": "x", "new_build": "y"}, "Two benchmarks are 'a'"),
+        (["{build}/a", "{build}/a"], {"old_build": "x", "new_build": "y"}, "Two benchmarks are called 'a'"),
         ([], {"old_build": "x", "new_build": "y"}, "Which benchmarks"),
         (["a", "b"], {"shift": "3%"}, "--shift belongs to --stored"),
         (["a", "b"], {"stored": True, "warmup": 3}, "no option 'warmup'"),
@@ -280,7 +280,7 @@ def test_a_source_of_two_builds_is_compared_benchmark_by_benchmark(tmp_path):
     (tmp_path / "new/programs.toml").write_text('[[program]]\nname = "other"\ncommand = "spin 1ms"\n')
     with pytest.raises(UsageError, match="no benchmark in common"):
         becalm.check(["suite:{build}/programs.toml"], **options)
-    with pytest.raises(UsageError, match="Two benchmarks are 'same'"):
+    with pytest.raises(UsageError, match="Two benchmarks are called 'same'"):
         becalm.check(["suite:{build}/programs.toml", "suite:{build}//programs.toml"], **{**options, "new_build": "old"})
 
 

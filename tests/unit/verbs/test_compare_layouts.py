@@ -97,7 +97,7 @@ def test_few_layouts_come_with_their_cost():
 
 
 def test_measuring_ends_although_all_rounds_are_left_out():
-    with pytest.raises(MachineError, match="it is not known whether they were contaminated by the rule steal>1%"):
+    with pytest.raises(MachineError, match="of them were contaminated by the rule steal>1%"):
         compared(budget="1s", drop_contaminated="steal>1%", unknown_contamination="drop")
 
 

@@ -37,7 +37,7 @@ def test_the_surface_of_a_filled_design_is_searched(tmp_path):
 
 def test_a_surface_with_nothing_to_gain_is_refused(tmp_path):
     path = sheet(tmp_path, lambda run: f"{20 + 5 * run.coded[0] ** 2 + 4 * run.coded[1] ** 2:.6f}")
-    with pytest.raises(UsageError, match="nothing to gain"):
+    with pytest.raises(UsageError, match="nowhere better than at its centre"):
         becalm.design_swarm(path, searches=1)
 
 

@@ -105,7 +105,7 @@ def test_kept_it_stays(moved):
     done = moved(2, keep=True)
     assert (moved.agent.kept, moved.agent.held) == (["10@1010:2"], [])
     assert done.remarks == ("said by the agent", "It stays until `becalm reset`.")
-    with pytest.raises(UsageError, match="without a time at which it comes back"):
+    with pytest.raises(UsageError, match="the time says when it comes back"):
         becalm.migrate(10, 2, keep=True, duration="1s", host=moved.agent, root="/none")
 
 

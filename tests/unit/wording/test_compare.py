@@ -113,7 +113,7 @@ def test_eight_programs_in_one_round_are_one_sentence(store):
     assert line.startswith("Not yet known how 8 programs differ: 1 round in ")
     assert " is too few. spin 100ms was the fastest. 10 rounds would take about " in line
     assert re.search(r"about (\d+)\.0 s: --budget \1s\.$", line)
-    assert intervals(comparison) == ["nothing is known yet of 8 programs"]
+    assert intervals(comparison) == ["nothing is known yet about 8 programs"]
     assert len(intervals(replace(comparison, differences=comparison.differences[:2]))) == 2
 
 

@@ -92,8 +92,8 @@ class WorkerLink:
         if not self._started.wait(HELD_S):
             self.close()
             raise MachineError(
-                f"{self.worker.name} is used by something else for more than {HELD_S:.0f} s: its worker has no free "
-                f"{RESOURCE!r}. Another becalm may be measuring there; try again when it is done."
+                f"{self.worker.name} has been used by something else for more than {HELD_S:.0f} s: its worker has no "
+                f"free {RESOURCE!r}. Another becalm may be measuring there; try again when it is done."
             )
 
     def send(self, line: bytes, patience: Patience = Patience.SOON) -> None:

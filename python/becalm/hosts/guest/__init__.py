@@ -180,7 +180,7 @@ class GuestMachine(Wrapper[AgentHost]):
             self._parameters = ()
             if not parameters:
                 raise
-            raise BootError(f"With {' '.join(parameters)} it does not start: {error}") from error
+            raise BootError(f"The guest does not start with {' '.join(parameters)}: {error}") from error
 
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
         """Measure as on every host. Raises WorkloadError for a run that the guest's kernel killed for lack of memory.
@@ -198,7 +198,7 @@ class GuestMachine(Wrapper[AgentHost]):
                 raise
             parameters, self._parameters = self._parameters, ()
             self._off()
-            raise BootError(f"With {' '.join(parameters)} it does not last: {error}") from error
+            raise BootError(f"The guest does not keep running with {' '.join(parameters)}: {error}") from error
         text = self._link.console.text() if killed and self._link else ""
         if match := re.search(r"Out of memory: Killed process.*", text):
             raise WorkloadError(

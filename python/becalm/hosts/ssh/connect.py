@@ -164,7 +164,7 @@ def _ended(connection: SshConnection, former: PreviousAgent, restarting: bool) -
     answer = connection.ask(installing.FORMER.format(**words, seconds=seconds))
     boot_id, _, result = answer.out.partition(b"\n")
     if restarting and boot_id.decode(errors="replace") == former.boot_id:
-        raise LostError(f"{name} still runs as before its restart.")
+        raise LostError(f"{name} is still up and has not restarted.")
     if answer.code == installing.NOT_ENDED:
         raise LostError(f"becalm's earlier agent on {name} (process {former.pid}) has not ended.")
     return result

@@ -152,7 +152,7 @@ class SshMachine(Wrapper[ReconnectingHost]):
         self._parameters = None
         error = LostError(
             f"{self.name} has not come back from its restart{f' with {words}' if words else ''}. becalm's entry "
-            f"is used for one start only: the next one, also after a power cut, is as always, and when the machine "
+            f"is used for one start only: the next one, also after a power cut, is as usual, and when the machine "
             f"runs but cannot be reached, it restarts by itself {FALL_BACK_SECONDS // 60} min after its start. Look at "
             f"its console, or switch it off and on; then `becalm reset --host {self.name}` as root removes the entry."
         )
@@ -160,13 +160,12 @@ class SshMachine(Wrapper[ReconnectingHost]):
         self._look_around()
         if not parameters:
             if self._parameters != ():
-                raise UnsettledError(f"{self.name} was restarted, but runs by becalm's entry again.")
+                raise UnsettledError(f"{self.name} was restarted, but again from becalm's boot entry.")
             return
         health = self.inner.ask(AgentHost.healthy)
         if not health["ours"]:
             raise BootError(
-                f"{self.name} did not come up with {words}, and is back on the entry that it always starts: "
-                f"{health['sentence']}"
+                f"{self.name} did not come up with {words}, and has started its usual boot entry: {health['sentence']}"
             )
         self._parameters = parameters
 

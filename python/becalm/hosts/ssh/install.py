@@ -158,7 +158,7 @@ def install(connection: SshConnection, agent: AgentBinary, there: RemoteMachine)
     if answer.code == NO_ROOM:
         raise MachineError(f"The agent cannot be copied to {name}, into {where}: {reason}. Nothing was changed.")
     if answer.code == DAMAGED:
-        raise MachineError(f"The agent arrived damaged on {name}: its hash is another one. It was removed. Try again.")
+        raise MachineError(f"The agent arrived damaged on {name}: its hash differs. It was removed. Try again.")
     if "ermission denied" in answer.err:
         raise MachineError(
             f"The agent may not be run on {name}: {reason}. Its home directory seems to be mounted noexec. The "
@@ -199,7 +199,7 @@ def check_sudo(
         )
     raise MachineError(
         f"sudo on {name} does not start {INSTALLED} without a password: {_last_message(answer.err)}. Nothing was "
-        f"started. Who runs that machine can install and allow it: becalm install-sudoers --copy {user}. {instead}"
+        f"started. Its administrator can install and allow it: becalm install-sudoers --copy {user}. {instead}"
     )
 
 

@@ -52,7 +52,7 @@ def salvage(damaged: Path, new: Path) -> Salvaged:
             "are repaired. Nothing was written."
         )
     if not any(table.whole for name, table in salvaged.tables.items() if name != META.name):
-        raise StoreError(f"Nothing of a store was found in {damaged}, whatever it is. Nothing was written.")
+        raise StoreError(f"No part of a store was found in {damaged}. Nothing was written.")
     with Store.open(str(new)) as store, store.location.database.transaction(writes=True) as db:
         db.execute("PRAGMA defer_foreign_keys = ON")
         anew = _add_lost_rows(salvaged)

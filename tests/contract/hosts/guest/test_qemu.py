@@ -284,7 +284,7 @@ def test_a_boot_that_fails_refuses_its_settings(play, limits, tmp_path, monkeypa
         if "hangs" in ill:
             limits(lambda: (tmp_path / "hangs").exists() and not (tmp_path / "hangs").unlink())
         for _ in range(2):
-            with pytest.raises(BootError, match=f"With idle=poll it does not start: .*{says}"):
+            with pytest.raises(BootError, match=f"The guest does not start with idle=poll: .*{says}"):
                 ran(host, (0, 1))
             assert [run.outcome for run in ran(host)] == ["ok"]
         boots = [line for line in play.log.read_text().splitlines() if "idle=poll" in line]

@@ -60,5 +60,5 @@ def test_a_record_of_one_program_is_read_as_one_of_it(tmp_path):
     assert [name["task"] for name in named] == [both[0]["task"]], "who names a process gets that one"
     for wrong in ({"tasks": 7}, {"llc": [0]}, {"window_ns": []}, []):
         path.write_text(json.dumps({**saved, "looked_at": wrong}))
-        with pytest.raises(UsageError, match="looked_at has lists of numbers"):
+        with pytest.raises(UsageError, match="looked_at must have lists of numbers"):
             becalm.sweetspots(path, window="1ms")

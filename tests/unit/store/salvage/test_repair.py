@@ -205,7 +205,7 @@ def test_files_that_are_not_stores_are_refused(tmp_path):
     other = tmp_path / "other"
     for content in (b"", b"text", bytes(9000), b"SQLite format 3\0" + bytes(8000)):
         other.write_bytes(content)
-        with pytest.raises(StoreError, match="Nothing of a store was found"):
+        with pytest.raises(StoreError, match="No part of a store was found"):
             salvage(other, tmp_path / "new.db")
     assert not (tmp_path / "new.db").exists()
 
