@@ -1,7 +1,8 @@
-"""The waits of programs for a CPU by who ran on it meanwhile, as the kernel counted them. Nothing is estimated.
+"""The waits of programs for a CPU by who ran on it meanwhile, as the kernel counted them.
 
-The kernel's sum of run-queue waits stays the whole. Its parts are in proportion to what was counted around the same
-runs: that may include a warm-up next to them, and lack short runs at the end of a block.
+The kernel's sum of run-queue waits, without those for a quota, stays the whole. Its parts are in proportion to what was
+counted around the same runs: that may include a warm-up next to them, and lack short runs at the end of a block. Time
+in which the CPU was idle is nobody's: the task was about to run, or a quota held it back.
 
 Public: by_count.
 """
@@ -21,9 +22,7 @@ from becalm.stats.culprits import LEAST, Basis
 def by_count(waits: Waiting, records: Sequence[CountedWaits]) -> Waiting:
     """Return waits with the parts of others, of the program itself and of nobody known as they were counted."""
     takers = [taker for record in records for taker in record.taken]
-    others_ns = float(
-        sum(taker.cpu_ns for taker in takers) + sum(record.rest_ns + record.idle_ns for record in records)
-    )
+    others_ns = _time(takers) + float(sum(record.rest_ns for record in records))
     own_ns = float(sum(record.own_ns for record in records))
     unknown_ns = float(sum(record.unknown_ns for record in records))
     whole = others_ns + own_ns + unknown_ns

@@ -97,9 +97,11 @@ class QuotaCounts(msgspec.Struct, frozen=True):
 class CountedWaits(msgspec.Struct, frozen=True):
     """The times for which tasks of the programs waited for a CPU, by who ran on it, counted in the kernel, ns.
 
-    `taken`: the processes that ran, the longest first, with the time as `cpu_ns`; `rest_ns`: those that are not listed;
-    `own_ns`: other tasks of the programs; `idle_ns`: nobody, while the CPU was about to take the task; `unknown_ns`:
-    more processes than the kernel kept.
+    - `taken`: the processes that ran, the longest first, with the time as `cpu_ns`
+    - `rest_ns`: the processes that are not listed
+    - `own_ns`: other tasks of the programs
+    - `idle_ns`: nobody: the CPU was about to take the task, or a quota held it back
+    - `unknown_ns`: tasks before those that the kernel's log holds
     """
 
     taken: tuple[Taker, ...]

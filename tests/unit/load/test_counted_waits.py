@@ -24,7 +24,9 @@ def counted(seq, *taken, rest=0, own=0, idle=0, unknown=0):
 
 def test_parts_are_those_that_were_counted_and_the_sum_is_the_kernels():
     # 200 ms were counted of the 400 ms that the kernel has.
-    waits = waiting([run(0)], [load(0)], [counted(0, (7, "hog", "a.service", 90), rest=4, idle=6, own=80, unknown=20)])
+    waits = waiting(
+        [run(0)], [load(0)], [counted(0, (7, "hog", "a.service", 90), rest=10, idle=300, own=80, unknown=20)]
+    )
     assert shares(waits) == [200, 160, 0, 0, 40]
     (culprit,) = waits.culprits
     assert (culprit.name, culprit.pid, culprit.group, culprit.level) == ("hog", 7, "a.service", Level.PROCESS)
