@@ -149,7 +149,7 @@ def designed(design: Design) -> str:
             f"Fraction of resolution {ROMAN.get(design.resolution, design.resolution)}: {relation}. {_clear(design)}"
         )
     if design.confounded:
-        lines.append(f"Blocks cannot be distinguished from {listed(design.confounded)}.")
+        lines.append(f"Blocks are confounded with {listed(design.confounded)}.")
     if design.letters and (design.defining or design.confounded):
         lines.append("Letters: " + ", ".join(f"{letter} {name}" for letter, name in design.letters.items()) + ".")
     order = "standard order" if design.seed is None else f"random order (seed {design.seed})"
@@ -160,28 +160,28 @@ def designed(design: Design) -> str:
 def _partly(design: Design) -> str:
     share = design.partial or 0.0
     if share <= 0:
-        return "Factors are clear of interactions of two; these cannot be distinguished (resolution IV)."
+        return "Main effects are clear of two-factor interactions, which are aliased with each other (resolution IV)."
     return (
-        f"An interaction of two factors is spread over the effects of the others, up to {number(share, 2)} of it in "
-        f"one (resolution III){'.' if design.folded else ': --fold all clears them.'}"
+        f"A two-factor interaction is spread over the main effects of the other factors, up to {number(share, 2)} of "
+        f"it in one (resolution III){'.' if design.folded else ': --fold all clears them.'}"
     )
 
 
 def _clear(design: Design) -> str:
     if design.resolution == 3:
-        return "Factors cannot be distinguished from interactions of two others."
+        return "Main effects are aliased with interactions of two other factors."
     if design.resolution == 4:
-        return "Factors are clear of interactions of two; these cannot be distinguished."
-    return "Factors and interactions of two are clear of each other."
+        return "Main effects are clear of two-factor interactions, which are aliased with each other."
+    return "Main effects and two-factor interactions are clear of each other."
 
 
 def partly(share: float) -> str:
     """Return the sentence about interactions that are partly aliased with the effects of factors."""
     if share <= 0:
-        return "Interactions of two cannot be distinguished here; the factors' effects are clear of them."
+        return "Two-factor interactions are aliased with each other here; main effects are clear of them."
     return (
-        f"Partly aliased: each of these holds up to {number(share, 2)} of an interaction of two other factors, which "
-        "have no effect themselves here."
+        f"Partly aliased: each of these effects contains up to {number(share, 2)} of an interaction of two other "
+        "factors. Interactions have no row of their own here."
     )
 
 

@@ -98,8 +98,8 @@ def partly_aliased(response: str, n: Numbers) -> str:
         else "the foldover as a second block; the design's own command with the same --seed and --fold all writes it."
     )
     return (
-        f"Each factor's effect on {response} holds up to {number(n['share'], 2)} of an interaction of two others: a "
-        f"large one can hide a factor, or feign one. Next: {more}"
+        f"Each factor's effect on {response} contains up to {number(n['share'], 2)} of an interaction of two others: a "
+        f"large interaction can hide an effect, or look like one. Next: {more}"
     )
 
 
