@@ -29,7 +29,7 @@ MEANS = ("perf", "bpf")
 def known_means(by: str) -> str:
     """Return a word of MEANS. Raises UsageError for another word."""
     if by not in MEANS:
-        raise UsageError(f"Nothing is recorded by {by!r}, but by: {', '.join(MEANS)}.")
+        raise UsageError(f"--by is one of {', '.join(MEANS)}, not {by!r}.")
     return by
 
 

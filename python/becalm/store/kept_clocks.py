@@ -22,8 +22,8 @@ def check_name(name: str) -> str:
     """Return a valid name. Raises UsageError."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}", name) or name == LAST or name.endswith(".json"):
         raise UsageError(
-            f"--keep takes a name of letters, digits, dots, hyphens and underscores, not {LAST!r} and without .json, "
-            f"and not {name!r}."
+            f"--keep takes a name of letters, digits, dots, hyphens and underscores, other than {LAST!r} and without "
+            f".json, not {name!r}."
         )
     return name
 

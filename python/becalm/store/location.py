@@ -85,7 +85,7 @@ def _sqlite(reference: str) -> Location:
     try:
         path = Path(reference).expanduser()
     except RuntimeError:
-        raise StoreError(f"The store {reference} is in no home directory that is known. Give its whole path.") from None
+        raise StoreError(f"The home directory in {reference} is not known. Give the whole path of the store.") from None
     if path.is_dir():
         raise StoreError(f"{path} is a directory; a store is a file. Give for example {path}/becalm.db.")
     if path.exists() and not os.access(path, os.R_OK):

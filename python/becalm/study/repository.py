@@ -208,7 +208,7 @@ def _git(directory: Path, *words: str, stdin_text: str | None = None, seconds: f
         )
     except FileNotFoundError:
         raise MachineError(
-            "There is no git here, which tells commits apart. Install it, or name the place in history by hand: "
+            "git is not installed here, so commits cannot be found. Install it, or name the place in history yourself: "
             "--commit, --branch and --project."
         ) from None
     except subprocess.TimeoutExpired:

@@ -136,8 +136,9 @@ def explain(
             findings.append(finding(over.limit.kind, numbers))
     if not cases and not findings:
         raise UsageError(
-            "These studies hold no finished run whose load was recorded. `becalm list` shows the others. Where sar ran "
-            "meanwhile, its record gives runs with time stamps their load: becalm import --study NUMBER sa.json"
+            "These studies hold no finished run whose load was recorded. `becalm list` shows the others. If sar ran at "
+            "that time, import its record; it gives runs with time stamps their load: becalm import --study NUMBER "
+            "sa.json"
         )
     explanation = Explanation(tuple(sorted(used)), tuple(cases), tuple(bottlenecks(cases)), tuple(_once(findings)))
     return replace(explanation, sentence=sentences.explanation(explanation))

@@ -64,7 +64,7 @@ def history(
     Raises UsageError for an unknown project or baseline, or an invalid rate; StoreError.
     """
     if not 0 < rate <= 0.5:
-        raise UsageError(f"--rate is how many false alarms a commit may bring, between 0 and 0.5, not {rate:g}.")
+        raise UsageError(f"--rate is the accepted rate of false alarms per commit, between 0 and 0.5, not {rate:g}.")
     if links and "{commit}" not in links:
         raise UsageError("--links is the URL of a commit with {commit} in it: https://example.org/commit/{commit}")
     if links and not links.startswith(("https://", "http://")):

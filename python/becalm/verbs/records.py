@@ -354,14 +354,16 @@ def import_load(
         runs = list(opened.runs(number))
         if runs and not any(run.started_ns for run in runs):
             raise UsageError(
-                f"The runs of study {number} have no time stamps, which not every tool writes (hyperfine does not): "
-                "where they lie in the record is not known."
+                f"The runs of study {number} have no time stamps (hyperfine, for example, writes none), so "
+                "their place in the record is not known."
             )
         loads = sadf.loads(record.intervals, runs)
         if not loads:
             span = f"{_moment(record.intervals[0].begin_ns)} to {_moment(record.intervals[-1].end_ns)}"
             raise UsageError(
-                " ".join([f"{path} covers {span} (UTC), and no run of study {number} lies in that.", *record.left_out])
+                " ".join(
+                    [f"{path} covers {span} (UTC), and no run of study {number} lies within it.", *record.left_out]
+                )
             )
         opened.append_loads(number, loads)
     covered = sum(any(load.first <= run.seq <= load.last for load in loads) for run in runs)

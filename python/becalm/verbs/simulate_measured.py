@@ -61,7 +61,9 @@ def measure_programs(
         raise UsageError("Programs are measured 2 times or more: --runs 2.")
     path = Path(save)
     if path.suffix != ".toml" or not path.parent.is_dir():
-        raise UsageError(f"--save writes a file of TOML in a directory that is there: FILE.toml, not {str(save)!r}.")
+        raise UsageError(
+            f"--save takes the name of a TOML file in an existing directory, such as FILE.toml, not {str(save)!r}."
+        )
     target(path)
     argvs = _split(programs)
     with hosts.open(host) as opened:
@@ -98,7 +100,7 @@ def _split(programs: Sequence[str]) -> dict[str, list[str]]:
             raise UsageError(f"{text!r} is not a program. Put each one in quotes with its arguments: 'gzip -9 -c FILE'")
     result = {text: shlex.split(text) for text in programs}
     if len(result) < len(programs):
-        raise UsageError("A program is named twice. Each one is measured next to its own kind as it is.")
+        raise UsageError("A program is named twice. Each one is measured next to a copy of itself anyway.")
     return result
 
 

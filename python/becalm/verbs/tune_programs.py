@@ -48,10 +48,10 @@ def own_factors(commands: Sequence[object], factors: Sequence[str]) -> dict[str,
     if own and (other := [name for name in named if name not in own]):
         raise UsageError(
             f"{other[0]!r} stands in no command, and {next(iter(own))!r} does: factors of your own and settings of the "
-            f"machine are searched by themselves. Write {{{other[0]}}} into the command, or leave it out."
+            f"machine are searched separately. Write {{{other[0]}}} into the command, or leave it out."
         )
     if lacking := [name for name, values in own.items() if not values]:
-        raise UsageError(f"Which values has {lacking[0]}? For example: --factor {lacking[0]}=1,2,4")
+        raise UsageError(f"Which values does {lacking[0]} take? For example: --factor {lacking[0]}=1,2,4")
     return own
 
 

@@ -28,8 +28,8 @@ INTERRUPTED = "Interrupted: missing cells were not measured. The same command wi
 UNKNOWN = "?"
 PLACES = {
     "L1": "with all code and data near",
-    "L2": "from the second cache",
-    "L3": "from the third cache",
+    "L2": "with code from the second cache",
+    "L3": "with code from the third cache",
     "evicted": "with code evicted",
 }
 
@@ -77,7 +77,7 @@ def shortest(cell: TimerCell) -> str:
 
 def place(flush: str) -> str:
     """Return the place where code and timer come from, as a heading."""
-    near = PLACES.get(flush, "from memory")
+    near = PLACES.get(flush, "with code from memory")
     return f"{near[0].upper()}{near[1:]} ({flush})"
 
 
@@ -131,7 +131,7 @@ def amount(value: float | None, unit: str) -> str:
 def chosen(cell: TimerCell) -> str:
     """Return the sentence about the best timer for one kind of flush."""
     assert cell.t_min is not None
-    near = PLACES.get(cell.flush, "from memory")
+    near = PLACES.get(cell.flush, "with code from memory")
     bound = " (the counter's step allows no less)" if cell.quantum_binds else ""
     change = ""
     if cell.t_diff is not None:

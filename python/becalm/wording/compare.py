@@ -379,12 +379,12 @@ def _reworded(value: Any, reword: Callable[[str], str]) -> Any:
 
 def recovered(study: int, runs: int, aside: Path | None = None) -> str:
     """Return the sentence about recovered runs of a killed becalm. `aside`: the file that holds the unreadable rest."""
-    result = f"Recovered {counted(runs, 'run')} of study {study}, which a becalm that was killed could not store."
+    result = f"Recovered {counted(runs, 'run')} of study {study} that a killed becalm could not store."
     if aside is None:
         return result
     rest = f"they are damaged, or of a study that this store does not have. They are stored in {aside}."
     if not runs:
-        return f"Runs that a becalm that was killed could not store cannot be read: {rest}"
+        return f"Runs that a killed becalm could not store cannot be read: {rest}"
     return f"{result} Others cannot be read: {rest}"
 
 

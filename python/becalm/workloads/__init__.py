@@ -131,8 +131,8 @@ def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
     if _source(command) is None and not callable(command):
         if program.get("python") is not None:
             raise UsageError(
-                f"--python is for sources of Python's, such as pyperf:bench.py, and {command!r} is a command line: "
-                "begin it with the interpreter."
+                f"--python is for Python sources, such as pyperf:bench.py, and {command!r} is a command line: begin it "
+                "with the interpreter."
             )
         return Workload.of(command, **program)
     workloads = gather([command], ProgramOptions.of(None, program))

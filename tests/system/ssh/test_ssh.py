@@ -393,7 +393,7 @@ def test_the_helper_is_all_that_sudo_need_start(another, tmp_path):
     checked = check_host("far", sudo=True)
     assert (checked.user, checked.privileged) == ("ada", True)
     assert output(["sh", "-c", "id -u; nice"], sudo=True, settings={"nice": -3}) == "64321\n-3\n"
-    with pytest.raises(MachineError, match="To restart a machine becalm is root there"):
+    with pytest.raises(MachineError, match="Restarting a machine needs root there"):
         hosts.open("far", Access(sudo=True, reboot=True))
 
 

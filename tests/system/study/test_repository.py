@@ -92,5 +92,5 @@ def test_where_there_is_no_repository_or_no_git(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="is in no git repository"):
         Repository.of(tmp_path)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MachineError, match="There is no git here"):
+    with pytest.raises(MachineError, match="git is not installed here"):
         Repository.of(tmp_path)

@@ -40,7 +40,7 @@ def test_a_password_is_used_and_never_shown(url, monkeypatch):
 
 @pytest.mark.parametrize(
     ("location", "words"),
-    [("postgresql://host:port/x", "cannot be read"), ("~no-such-user-at-all/runs.db", "no home directory")],
+    [("postgresql://host:port/x", "cannot be read"), ("~no-such-user-at-all/runs.db", "home directory")],
 )
 def test_places_that_are_none(location, words):
     need_module("psycopg")

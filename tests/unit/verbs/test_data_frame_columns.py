@@ -45,7 +45,7 @@ def test_invalid_commands_are_refused_in_a_sentence(command, message):
 
 
 def test_an_interpreter_for_a_command_line_is_refused():
-    with pytest.raises(UsageError, match="--python is for sources"):
+    with pytest.raises(UsageError, match="--python is for Python sources"):
         becalm.run("spin 1s", python="/usr/bin/python3", store=False, **SIM)
 
 

@@ -41,7 +41,7 @@ def test_the_two_options_belong_together():
         (["true", "true"], {}, "named twice"),
         ([], {}, "not 0"),
         (["true"], {"runs": 1}, "2 times or more"),
-        (["true"], {"save": "x.json"}, "a file of TOML"),
+        (["true"], {"save": "x.json"}, "the name of a TOML file"),
     ],
 )
 def test_invalid_measurements_are_refused(tmp_path, programs, options, reason):

@@ -50,7 +50,7 @@ def test_factors_that_stand_in_a_command_are_ones_own():
     assert own_factors(["prog"], ["slice_ns=1..2ms"]) == {}
     with pytest.raises(UsageError, match="'slice_ns' stands in no command"):
         own_factors(["prog {n}"], ["n=1,2", "slice_ns"])
-    with pytest.raises(UsageError, match="Which values has n"):
+    with pytest.raises(UsageError, match="Which values does n take"):
         own_factors(["prog {n}"], ["n"])
 
 

@@ -195,7 +195,7 @@ def check_sudo(
     if restarts:
         raise MachineError(
             f"sudo on {name} does not start the agent without a password: {_last_message(answer.err)}. Nothing was "
-            f"started. To restart a machine becalm is root there. {instead}"
+            f"started. Restarting a machine needs root there. {instead}"
         )
     raise MachineError(
         f"sudo on {name} does not start {INSTALLED} without a password: {_last_message(answer.err)}. Nothing was "
