@@ -266,9 +266,6 @@ _WORDS = {
 PLACEMENTS = ("optimal", "swap", "costs", "mlp", "svm", "di", "di-lp", "linux", "random")
 """Methods of `place`. Their table imports scipy, which is too slow for completion."""
 
-AVERAGED = ("degradation", "slowdown")
-"""Objectives of `place`."""
-
 PUBLISHED = ("gcc", "lbm", "mcf", "milc", "povray", "gamess", "namd", "gobmk", "libquantum")
 """Tasks of `place simulate` without --programs."""
 
@@ -313,9 +310,7 @@ _OF_VERBS: dict[tuple[str, str], Callable[[str], Items]] = {
     ("place", "reference"): studies_and_files,
     ("show", "studies"): studies_and_files,
     ("place", "method"): _words(PLACEMENTS),
-    ("place", "objective"): _words(AVERAGED),
     ("simulate", "methods"): _words(PLACEMENTS),
-    ("simulate", "objective"): _words(AVERAGED),
     ("simulate", "tasks"): tasks,
     ("simulate", "host"): schedulers,
     ("simulate", "command"): simulated,
