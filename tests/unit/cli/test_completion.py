@@ -143,7 +143,7 @@ def test_every_argument_offers_something_but_what_only_the_person_knows():
 
 def test_words_that_are_offered_are_those_of_their_tables():
     assert list(candidates.PLACEMENTS) == [row.name for row in METHODS]
-    assert becalm.options(becalm.PlaceOptions)["objective"].choices == tuple(PlacementObjective)
+    assert api.options(api.PlaceOptions)["objective"].choices == tuple(PlacementObjective)
     assert list(candidates.PUBLISHED) == [program.name for program in published().programs]
     assert list(candidates._WORDS["--export"]) == list(FORMS)
     assert list(candidates.SIMULATED) == ["hackbench", "spin", *(f"{row.name}:" for row in patterns.TABLE)]
