@@ -221,3 +221,25 @@ fn reading(interval_ns: u64, interval: Interval, own: Option<(u64, u64)>) -> Val
         "elsewhere_ns": interval.elsewhere_ns, "taken": consumers, "movers": movers, "unread": interval.unread,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counted_waits_beyond_the_longest_are_one_sum() {
+        // No process has such a number, so each is named by its task.
+        let process = |at: u64| (u32::MAX - at as u32, format!("task{at}"), 1000 - at);
+        let by_process = (0..NAMED as u64 + 2).map(process).collect();
+        let waits = CountedWaits { by_process, own_ns: 5, idle_ns: 6, unknown_ns: 7 };
+        let value = counted(waits);
+        let taken = value["taken"].as_array().unwrap();
+        assert_eq!((taken.len(), &taken[0]), (NAMED, &json!([u32::MAX, "task0", "", 1000, 1])));
+        let rest = (0..2).map(|at| 1000 - NAMED as u64 - at).sum::<u64>();
+        assert_eq!(value["rest_ns"], json!(rest));
+        assert_eq!(
+            (&value["own_ns"], &value["idle_ns"], &value["unknown_ns"]),
+            (&json!(5), &json!(6), &json!(7))
+        );
+    }
+}
