@@ -159,7 +159,7 @@ class Problem:
         shown = listed([f"{name} next to {other}" for name, other in unknown[:SHOWN]])
         more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
         return (
-            f"What {listed(names)} cost each other on one chip is not known, and neither is {shown}{more}. Measure "
+            f"It is not known what {listed(names)} cost each other on one chip, nor the cost of {shown}{more}. Measure "
             "that with `becalm corun`, or leave a task out."
         )
 

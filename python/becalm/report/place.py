@@ -49,9 +49,11 @@ def as_html(advice: PlacementAdvice) -> str:
     """Return the page."""
     sharing, *costly = tables(advice)
     pictures = tuple(place_figures.pictures(advice))
-    parts = [Part("Who runs when" if advice.shape is SharingShape.ROUNDS else "Who shares which chip", (), sharing)]
+    parts = [
+        Part("Programs in each round" if advice.shape is SharingShape.ROUNDS else "Programs on each chip", (), sharing)
+    ]
     if pictures or costly:
-        parts.append(Part("What pairs cost, and what is gained", pictures, costly[0] if costly else None))
+        parts.append(Part("Costs of pairs, and the gain", pictures, costly[0] if costly else None))
     return filled(
         "parts.html",
         title=advice.sentence,

@@ -29,12 +29,12 @@ def pictures(advice: PlacementAdvice) -> Iterator[Picture]:
     if advice.costliest and len(_names(advice)) > 1:
         where = "round" if advice.shape is SharingShape.ROUNDS else "chip"
         caption = (
-            f"What the program of a row loses next to that of a column, % of its speed. Framed: they share a {where}."
+            f"Loss of the program of a row next to that of a column, % of its speed. Framed: they share a {where}."
         )
         most = f" The {MOST} programs of the costliest pairs." if len(_names(advice)) < len(advice.degradation) else ""
         yield Picture(_square(advice), caption + most)
     if advice.over_random.noise is not None:
-        yield Picture(_gains(advice), "What this sharing gains, with 95 % intervals.")
+        yield Picture(_gains(advice), "Gain of this sharing, with 95 % intervals.")
 
 
 def _names(advice: PlacementAdvice) -> list[str]:
@@ -67,7 +67,7 @@ def _square(advice: PlacementAdvice) -> str:
         axes.set_yticks(range(len(names)), labels)
         axes.set_xticks(range(len(names)), labels, rotation=35, ha="right")
         axes.tick_params(length=0)
-        return svg(picture, "costs of pairs", "What each program loses next to each other one, in percent of its speed")
+        return svg(picture, "costs of pairs", "Loss of each program next to each other one, in percent of its speed")
 
 
 def _cell(axes: Axes, place: tuple[int, int], cost: float, opacity: float) -> None:
@@ -94,4 +94,4 @@ def _gains(advice: PlacementAdvice) -> str:
         axes.set_ylim(len(rows) - 0.5, -0.5)
         unit = "time" if advice.shape is SharingShape.ROUNDS else "speed"
         axes.set_xlabel(f"gain, % of {unit}")
-        return svg(picture, "gains", f"What the sharing gains, in percent of {unit}, with intervals")
+        return svg(picture, "gains", f"Gain of the sharing, in percent of {unit}, with intervals")

@@ -29,9 +29,9 @@ WIDEST = 12
 """The length to which values are cut in the catalogue; `becalm knobs NAME` shows them whole."""
 
 SCOPES = {
-    "process": "Of the measured program (--set NAME=VALUE)",
-    "live": "Of the running machine (restored when becalm ends)",
-    "boot": "At the next boot",
+    "process": "Settings of the measured program (--set NAME=VALUE)",
+    "live": "Settings of the running machine (restored when becalm ends)",
+    "boot": "Settings of the next boot",
 }
 
 FEATURES = "Features of the scheduler (sched_feature_NAME; restored when becalm ends)"
@@ -76,7 +76,7 @@ def catalogue(rows: Sequence[Knob]) -> RenderableType:
             absent.add_row(Text(sentence, "dim"))
         parts += [Text(title, "bold"), *([table] if here else []), *([absent] if missing else []), Text()]
     parts.append(
-        Text("One in detail: becalm knobs NAME. Apply some: becalm apply PROFILE. Find yours: becalm tune", "dim")
+        Text("One in detail: becalm knobs NAME. Apply some: becalm apply PROFILE. Find the best: becalm tune", "dim")
     )
     return Group(*parts)
 

@@ -62,11 +62,11 @@ def as_html(simulation: Simulation) -> str:
     shares, waits = tables(simulation)
     parts = []
     if simulation.timeline is not None and simulation.timeline.spans:
-        parts.append(Part("Who ran where", tuple(simulate_figures.timelines(simulation, simulation.timeline))))
+        parts.append(Part("Tasks on the CPUs", tuple(simulate_figures.timelines(simulation, simulation.timeline))))
         waited = tuple(simulate_figures.waits(simulation.runs[0]))
-        parts.append(Part("How long they waited", waited, waits))
+        parts.append(Part("Waiting times", waited, waits))
     else:
-        parts.append(Part("How long they waited", (), waits))
+        parts.append(Part("Waiting times", (), waits))
     parts.append(Part("Where the time of the CPUs went", (), shares))
     title, *lines = simulation.sentence.splitlines()
     return filled(

@@ -91,12 +91,12 @@ def timelines(simulation: Simulation, turns: Turns) -> Iterator[Picture]:
         "switching."
     )
     caption += more + cut + others
-    yield Picture(_gantt(whole, colors, rows, (0, end), "timeline", "Who ran where, all the time"), caption)
+    yield Picture(_gantt(whole, colors, rows, (0, end), "timeline", "Tasks on the CPUs, the whole time"), caption)
     first = sorted((span for span in spans if span[0] < rows), key=lambda span: span[2])[:TURNS]
     if len(first) < len(spans):
         until = max(span[3] for span in first)
         caption = f"The first {counted(len(first), 'turn')}, each as it was."
-        yield Picture(_gantt(first, colors, rows, (0, until), "first turns", "Who ran where at first"), caption)
+        yield Picture(_gantt(first, colors, rows, (0, until), "first turns", "Tasks on the CPUs at first"), caption)
 
 
 def _unit(ns: float) -> tuple[float, str]:

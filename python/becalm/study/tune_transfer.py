@@ -39,7 +39,7 @@ def tune_on_hosts(
     A lost host does not stop the others. Raises UsageError, and the errors of `becalm.tune` on the first host.
     """
     if session.store is False:
-        raise UsageError("What is found on one host is tried on others from the store. Leave out --no-store.")
+        raise UsageError("Settings found on one host are tried on others from the store. Leave --no-store out.")
     options = dataclasses.replace(options, group=secrets.token_hex(8))
     with machines(hosts, cluster, session.listener) as named:
 

@@ -272,5 +272,5 @@ def _same_clock(before: Sequence[dict[str, Any]], event: dict[str, Any]) -> None
     first = next((event_["trust"] for event_ in before if event_["event"] == "trust"), event["trust"])
     if not clock_comparison.same_clock(first, event["trust"]):
         raise UsageError(
-            "What was measured before is of another machine: its counter runs at another rate. Leave out --resume."
+            "The earlier cells were measured on another machine: its counter runs at another rate. Leave --resume out."
         )

@@ -300,7 +300,7 @@ TABLE = (
         Consent.PROCESS,
         (
             Parameter("programs", "texts", "The command lines to tune for."),
-            Parameter("minimize", "text", "What to make small.", choices=("spread", "time")),
+            Parameter("minimize", "text", "The quantity to minimise.", choices=("spread", "time")),
             Parameter("only", "texts", "Try these settings only."),
             Parameter("without", "texts", "Leave these settings out."),
             Parameter("token", "text", "Start the plan with this token."),

@@ -41,7 +41,7 @@ def test_a_placement_is_reported(tmp_path):
     shown = page.read_text()
     # Each pair's loss stands in the square, and who shares is framed.
     assert shown.count("<svg") == 2
-    assert "What each program loses next to each other one" in shown
+    assert "Loss of each program next to each other one" in shown
     assert ">t3<" in shown
     assert "over the worst" in shown
     placed(tmp_path, "--report", str(text))

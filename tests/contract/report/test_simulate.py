@@ -20,9 +20,9 @@ def test_the_page_shows_who_ran_where_and_what_is_not_modelled():
     simulation = becalm.simulate("requests:clients=3,requests=20", host="sim:cfs?cpus=20", timeline=True)
     page = forms.as_html(simulation)
     assert page.count("<svg") == 2, "all turns are in the picture of the whole time; and the waits"
-    for words in ("Who ran where", "The first 16 of 20 CPUs", "Not modelled: locks", "longer than, ", ">client<"):
+    for words in ("Tasks on the CPUs", "The first 16 of 20 CPUs", "Not modelled: locks", "longer than, ", ">client<"):
         assert words in page
-    assert "Who ran where" not in forms.as_html(becalm.simulate("spin 1ms"))
+    assert "Tasks on the CPUs" not in forms.as_html(becalm.simulate("spin 1ms"))
     assert "**requests:clients=3" in forms.as_markdown(simulation)
     forms.draw_all(simulation)
 

@@ -341,7 +341,7 @@ def runs(design_fit: DesignFit, fit: ResponseFit) -> Table:
     note = "Residuals are in units of what was fitted."
     if len(rows) > MOST_RUNS:
         worst = sorted(rows, key=lambda row: -abs(_value(row[-3])))[:MOST_RUNS]
-        note += f" Of {len(rows)} runs the {MOST_RUNS} with the largest studentised residuals; --json has all of them."
+        note += f" Shown: {MOST_RUNS} of {len(rows)} runs, with the largest studentised residuals; --json has all."
         rows = tuple(sorted(worst, key=lambda row: int(row[0])))
     return Table("Runs", head, rows, tuple(range(len(head))), note)
 

@@ -169,8 +169,8 @@ def alongside(case: Case) -> Table:
             cells = (number(value, measure.unit) for value in (row.mean, row.least, row.most))
             rows.append((measure.label, *cells))
     note = (
-        "Of the whole machine, the program included. Packets × MTU: network traffic as Mund (1996) computes it, for "
-        "comparison; bytes are counted."
+        "Figures are of the whole machine, including the program. Packets × MTU: network traffic as Mund (1996) "
+        "computes it, for comparison; bytes are counted."
     )
     return Table(ALONGSIDE, ("", "mean", "least", "most"), tuple(rows), (1, 2, 3), note)
 

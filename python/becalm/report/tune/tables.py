@@ -270,7 +270,7 @@ def trials(verdict: TuneVerdict) -> Table:
         for trial in chosen
     )
     some = (
-        f" Of {len(verdict.trials)} trials those that were chosen or have no value; --json has all."
+        f" Shown are those of {len(verdict.trials)} trials that were chosen or have no value; --json has all."
         if _many(verdict)
         else ""
     )

@@ -109,7 +109,7 @@ def test_many_trials_are_told_by_those_that_matter(verdict):
     trials = [{**stored["trials"][1], "number": n, "best": n % 50 == 0} for n in range(1, 1001)]
     many = from_json({**stored, "trials": trials})
     assert len(tables.trials(many).rows) == 20
-    assert "Of 1000 trials" in tables.trials(many).note
+    assert "Shown are those of 1000 trials" in tables.trials(many).note
     assert "1000 trials in the order" in figures.course(many)
 
 
