@@ -18,7 +18,7 @@ import numpy as np
 from becalm.analysis.compare import LOOK_GROWTH
 from becalm.analysis.layouts import FEWEST, SMALL
 from becalm.stats.arrays import Floats
-from becalm.stats.layouts import centred, compare_layouts, layout_sample
+from becalm.stats.layouts import center_by_rounds, compare_layouts, layout_sample
 from becalm.stats.paired import RepeatedPairs
 from fill import put
 
@@ -42,7 +42,7 @@ def called(old: Floats, new: Floats) -> tuple[bool, int]:
     """Return whether the layouts of two programs are called different, and after how many rounds."""
     rounds = FEWEST
     while True:
-        first, second, _ = centred(old[:, :rounds], new[:, :rounds])
+        first, second, _ = center_by_rounds(old[:, :rounds], new[:, :rounds])
         estimate = compare_layouts(layout_sample(first), layout_sample(second), rounds)
         if estimate.noise_share <= SMALL or rounds == old.shape[1]:
             return estimate.low > 0 or estimate.high < 0, rounds

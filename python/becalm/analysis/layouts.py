@@ -1,6 +1,6 @@
 """The comparison of two programs over several layouts of each, from the history of their runs.
 
-Public: compared, noise_is_small, LEAST (the fewest rounds).
+Public: compare_builds, noise_is_small, LEAST (the fewest rounds).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from becalm.plans.history import History
 from becalm.results.compare import Difference, Gate, Stopped
 from becalm.results.layouts import Layout, LayoutComparison, LayoutSide
 from becalm.stats.arrays import median_of
-from becalm.stats.layouts import LayoutEstimate, LayoutSample, centred, compare_layouts, layout_sample
+from becalm.stats.layouts import LayoutEstimate, LayoutSample, center_by_rounds, compare_layouts, layout_sample
 from becalm.stats.power import pairs_for
 from becalm.stats.student import stdtrit
 
@@ -41,7 +41,7 @@ def noise_is_small(history: History, options: LayoutOptions) -> bool:
     return estimate.noise_share <= SMALL
 
 
-def compared(
+def compare_builds(
     history: History, options: LayoutOptions, *, study: int | None, host: str, stopped: Stopped, seed: int
 ) -> LayoutComparison:
     """Return the comparison of a history of at least one round, without its sentences.
@@ -105,7 +105,7 @@ def _estimate(history: History, options: LayoutOptions) -> tuple[LayoutSample, L
     """Return both samples, their difference, and the log of the value typical of all layouts, as it was measured."""
     sign = -1.0 if history.metric is not None and history.metric.higher else 1.0
     logs = np.array([sign * values for values in history.pairs().log_wall])
-    first, second, middles = centred(logs[: len(options.seeds[0])], logs[len(options.seeds[0]) :])
+    first, second, middles = center_by_rounds(logs[: len(options.seeds[0])], logs[len(options.seeds[0]) :])
     old, new = layout_sample(first), layout_sample(second)
     return old, new, compare_layouts(old, new, history.rounds, 1 - options.confidence), median_of(middles)
 

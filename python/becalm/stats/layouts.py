@@ -8,7 +8,7 @@ layouts of both sides; their variance contains that of u_i and the rest of the n
 separates the two (one-way analysis of variance with random effects, Searle, Casella & McCulloch 1992, Variance
 Components, ch. 3).
 
-Public: LayoutSample, LayoutEstimate, centred, layout_sample, compare_layouts.
+Public: LayoutSample, LayoutEstimate, center_by_rounds, layout_sample, compare_layouts.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def layout_sample(values: Floats) -> LayoutSample:
     return LayoutSample(np.array([place.estimate for place in places]), np.array(errors))
 
 
-def centred(old: npt.ArrayLike, new: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
+def center_by_rounds(old: npt.ArrayLike, new: npt.ArrayLike) -> tuple[Floats, Floats, Floats]:
     """Return the log times of both sides less the medians of the rounds, and these medians, shape (rounds,).
 
     `old`, `new`: shape (layouts, rounds). Raises ValueError for fewer than two layouts, or unequal rounds.

@@ -12,7 +12,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from becalm.analysis.compare import LOOK_GROWTH
-from becalm.analysis.layouts import LEAST, compared, noise_is_small
+from becalm.analysis.layouts import LEAST, compare_builds, noise_is_small
 from becalm.errors import MachineError, UnfinishedError, UsageError
 from becalm.hosts import Event
 from becalm.nouns.codec import finite_dict
@@ -124,7 +124,7 @@ def conclude(looks: Looks, record: StudyData, number: int | None, noticed: Seque
     """Return the comparison of a study, as far as it came."""
     options, history = looks.options, looks.history
     assert isinstance(options, LayoutOptions)
-    comparison = compared(
+    comparison = compare_builds(
         history, options, study=number, host=looks.study.host, stopped=looks.reason, seed=looks.study.seed
     )
     findings: tuple[Finding, ...] = () if history.failure is None else (failure(looks, history.failure, record),)

@@ -8,7 +8,7 @@ import pytest
 from tests.samples import samples
 from tests.unit.plans.test_history import row
 
-from becalm.analysis.layouts import FEWEST, compared, noise_is_small
+from becalm.analysis.layouts import FEWEST, compare_builds, noise_is_small
 from becalm.nouns.metric import Better, Metric
 from becalm.nouns.options.layouts import LayoutOptions
 from becalm.plans.history import History
@@ -43,7 +43,7 @@ def history(rounds, factors=LAYOUTS, noise=0.001, seed=1, metric=None):
 
 def comparison_of(runs, **changes):
     options = replace(OPTIONS, **changes)
-    return compared(runs, options, study=7, host="local", stopped=Stopped.BUDGET, seed=3)
+    return compare_builds(runs, options, study=7, host="local", stopped=Stopped.BUDGET, seed=3)
 
 
 def test_the_comparison_has_every_layout_by_its_seed():

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import ttest_ind
 from tests.samples import samples
 
-from becalm.stats.layouts import centred, compare_layouts, layout_sample
+from becalm.stats.layouts import center_by_rounds, compare_layouts, layout_sample
 from becalm.stats.paired import RepeatedPairs
 
 LAYOUT, NOISE, ROUNDS = 0.02, 0.01, 30
@@ -21,7 +21,7 @@ def times(rng, layouts, rounds=ROUNDS, layout=LAYOUT, noise=NOISE, shift=0.0):
 
 def estimated(old, new):
     """Return the estimate from log times."""
-    first, second, _ = centred(old, new)
+    first, second, _ = center_by_rounds(old, new)
     return compare_layouts(layout_sample(first), layout_sample(second), first.shape[1])
 
 
@@ -67,7 +67,7 @@ def test_it_is_welch_on_the_means_of_the_layouts():
 
 def test_layout_and_noise_are_told_apart():
     rng = np.random.default_rng(5)
-    first, second, _ = centred(times(rng, 200), times(rng, 200, layout=0.0))
+    first, second, _ = center_by_rounds(times(rng, 200), times(rng, 200, layout=0.0))
     old, new = layout_sample(first), layout_sample(second)
     assert old.layout == pytest.approx(LAYOUT, rel=0.15)
     assert old.noise == pytest.approx(NOISE / math.sqrt(ROUNDS), rel=0.1)
@@ -107,4 +107,4 @@ def test_equal_values_have_no_error():
 @pytest.mark.parametrize("shapes", [((1, 4), (3, 4)), ((3, 4), (3, 5)), ((3, 0), (3, 0))])
 def test_shapes_that_say_nothing_are_rejected(shapes):
     with pytest.raises(ValueError, match="Layouts need"):
-        centred(*map(np.zeros, shapes))
+        center_by_rounds(*map(np.zeros, shapes))
