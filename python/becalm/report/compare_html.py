@@ -56,8 +56,8 @@ def _parts(verdict: Verdict, tables: tuple[Table, ...]) -> Iterator[Part]:
     rest = f" The first {count} of {len(verdict.summaries)} programs." if count < len(verdict.summaries) else ""
     if violins := both(lambda width: figures.violins(verdict, width)):
         caption = (
-            "Width: how many runs. Thick: half of them; dot: median. The line ends where the runs end, dotted where "
-            "some lie beyond the axis, which shows three interquartile ranges beyond the quartiles."
+            "Width: number of runs. Thick: the middle half; dot: median. The line ends where the runs end, dotted "
+            "where some lie beyond the axis, which shows three interquartile ranges beyond the quartiles."
         )
         yield Part("Runs", (Picture(violins, caption + rest),))
     if memory := both(lambda width: figures.memories(verdict, width)):

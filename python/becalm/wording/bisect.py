@@ -16,7 +16,7 @@ INTERRUPTED = "Interrupted. The same command goes on from here."
 
 def goes_on(pairs: int) -> str:
     """Return the sentence about continuing an interrupted search."""
-    return f"Going on with an interrupted search: {counted(pairs, 'pair')} of runs are known. --again begins anew."
+    return f"Continuing an interrupted search: {counted(pairs, 'pair')} of runs are known. --again starts anew."
 
 
 def building(commit: str, builds: bool) -> str:

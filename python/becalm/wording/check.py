@@ -63,7 +63,8 @@ def whole(result: CheckResult) -> str:
             "ruled out."
         ]
     else:
-        lines = [f"No benchmark of {len(result.checks)} is worse by more than {bound}."]
+        subject = "The benchmark is not" if len(result.checks) == 1 else f"None of {many} is"
+        lines = [f"{subject} worse by more than {bound}."]
     lines += [f"{check.name}: {change(check)}." for check in above[:NAMED]]
     if len(above) > NAMED:
         lines.append(f"And {len(above) - NAMED} more.")

@@ -94,9 +94,8 @@ COLUMNS = (
 """The columns of the table of timers, each with its explanation."""
 EXCEEDED = (
     "The probability that a measurement of work that never varies takes at least this long. The curve of a steady "
-    "timer "
-    "falls at once; a flat end to the right is what the operating system, or another machine on the same processor, "
-    "adds now and then. Nothing was left out."
+    "timer falls at once; a flat end to the right is what the operating system, or another machine on the same "
+    "processor, adds now and then. Nothing was left out."
 )
 DISTRIBUTIONS = (
     "The number of times that each value was measured, for work of length t_min (1,024 additions where t_min is "

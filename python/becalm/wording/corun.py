@@ -24,8 +24,8 @@ ONE_CPU = (
     "other cannot be measured. Allow more CPUs, or name another --host."
 )
 NO_CACHES = (
-    "This machine does not report which CPUs share a cache, so all usable CPUs are treated as one chip. On another one "
-    "the answer may differ."
+    "This machine does not report which CPUs share a cache, so all usable CPUs are treated as one chip. On another "
+    "chip the answer may differ."
 )
 OWN_CPUS = (
     "becalm corun chooses the CPUs of programs: one for the program that is timed, others for its neighbours. "

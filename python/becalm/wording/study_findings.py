@@ -102,7 +102,7 @@ def same_machine(program: str, n: Numbers) -> str:
     """Return the sentence about host names that are the same machine."""
     return (
         f"{listed(n['hosts'])} are one machine, measured at the same time: they disturbed each other, and count as "
-        "several hosts although they are one. Name it once."
+        "several hosts although they are one. Name the machine only once."
     )
 
 

@@ -34,7 +34,7 @@ def sentence(ratings: Ratings) -> str:
                 " The column 'by CPU time' is the reference over CPU time, which others lengthen less; it includes no "
             )
             known = f"{by_cpu}waiting." if any(program.cpu_ratio is not None for program in alongside) else ""
-            lines.append(f"Other programs ran next to runs{name}: {who}.{known}")
+            lines.append(f"Other programs ran during some runs{name}: {who}.{known}")
     without = [
         program.name
         for program in ratings.tunings[0].programs

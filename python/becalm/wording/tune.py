@@ -250,7 +250,7 @@ def verdict(tune_verdict: TuneVerdict) -> str:
             how = f"{settings} was tried" if tune_verdict.method == "try" else f"The search had chosen {settings}"
             end = f" {how}; {why}."
         lines.append(f"Nothing to recommend: leave the machine as it is.{end}")
-        lines += [f"But: {row.sentence}" for row in _lists(tune_verdict)]
+        lines += [f"However: {row.sentence}" for row in _lists(tune_verdict)]
         return "\n".join(lines)
     lines += [finding.sentence for finding in tune_verdict.findings if finding.kind in ("list_best", "no_better")]
     if dropped := [knob for knob in tune_verdict.chosen if knob not in tune_verdict.settings]:

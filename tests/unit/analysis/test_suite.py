@@ -152,7 +152,7 @@ def test_alongside_other_load_the_ratio_from_cpu_time_stands_alongside():
     assert (a.ratio, a.contaminated, a.cpu_ratio) == (5.0, 2, 10.0)
     assert (b.ratio, b.contaminated, b.cpu_ratio) == (5.0, 0, None), "alongside it there was nothing"
     result = Ratings("s", 1, "local", 3, None, (base,))
-    assert "Other programs ran next to runs: a (2 of 3)." in words.sentence(result)
+    assert "Other programs ran during some runs: a (2 of 3)." in words.sentence(result)
     lines = report.as_markdown(result).splitlines()
     assert "| program | reference | time | spread | ratio | by CPU time |" in lines
     assert "| a | 10.00 s | 2.000 s | 0.0 % | 5.00 | 10.0 |" in lines
