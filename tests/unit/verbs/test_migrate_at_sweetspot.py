@@ -115,7 +115,7 @@ def test_a_named_source_that_is_missing_is_not_replaced_by_another(root):
         move(host, root, by="bpf")
     assert host.by == {"bpf"}
     assert host.on == []
-    with pytest.raises(UsageError, match="by 'dtrace', but by: perf, bpf"):
+    with pytest.raises(UsageError, match="--by is one of perf, bpf, not 'dtrace'"):
         move(host, root, by="dtrace")
     with pytest.raises(UsageError, match="--by applies only to waiting for a sweet spot"):
         becalm.migrate(10, 2, by="bpf", host=host, root=root)

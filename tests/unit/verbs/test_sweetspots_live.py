@@ -45,5 +45,5 @@ def test_only_a_miss_ratio_is_called_one():
 
 
 def test_means_that_there_are_not_are_named_with_those_that_there_are():
-    with pytest.raises(UsageError, match="by 'dtrace', but by: perf, bpf"):
+    with pytest.raises(UsageError, match="--by is one of perf, bpf, not 'dtrace'"):
         becalm.record_sweetspots("true", by="dtrace")
