@@ -64,7 +64,7 @@ def test_a_parameter_that_panics_is_refused_and_the_guest_goes_on(guest, monkeyp
 
     monkeypatch.setattr(guest, "_effects", broken)
     guest.define([shell("true")], [Settings.of({"idle": "halt"})], dangerous=True)
-    with pytest.raises(BootError, match=r"With rdinit=/none it does not start: .*panicked"):
+    with pytest.raises(BootError, match=r"The guest does not start with rdinit=/none: .*panicked"):
         ran(guest)
     (line,) = outputs(guest, (shell("cat /proc/cmdline"), 0))
     assert "rdinit=/none" not in line

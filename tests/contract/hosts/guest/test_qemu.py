@@ -313,7 +313,7 @@ def test_a_guest_that_ends_under_its_parameters_refuses_them(play, tmp_path, mon
         once = f"test -e {tmp_path}/once || {{ touch {tmp_path}/runs {tmp_path}/once; exec sleep 60; }}"
         script = Workload.of(once, shell=True)
         host.define([script], [Settings(), Settings.of({"idle": "poll"})], dangerous=True)
-        with pytest.raises(BootError, match=r"With idle=poll it does not last: .* panicked: later"):
+        with pytest.raises(BootError, match=r"The guest does not keep running with idle=poll: .* panicked: later"):
             ran(host, (0, 1))
         assert [run.outcome for run in ran(host)] == ["ok"]
 
