@@ -176,8 +176,8 @@ def brief(text: str) -> str:
     return repr(text) if len(text) <= MOST_QUOTED else f"{text[:MOST_QUOTED]!r}… ({len(text):,} characters)"
 
 
-def listed(names: Iterable[str], word: str = "and") -> str:
-    """Return names as text: "a, b and c", or "a, b, c, d, e and 7 more"; empty without names."""
+def join_names(names: Iterable[str], word: str = "and") -> str:
+    """Return names joined in one text: "a, b and c", or "a, b, c, d, e and 7 more"; empty without names."""
     sequence = list(names)
     if len(sequence) > NAMED:
         return f"{', '.join(sequence[:NAMED])} {word} {len(sequence) - NAMED} more"

@@ -11,8 +11,8 @@ from becalm.units import (
     duration_ns,
     exit_codes,
     fraction,
+    join_names,
     limit_ns,
-    listed,
     plain_number,
     size_bytes,
     whole_number,
@@ -102,8 +102,8 @@ def test_any_text_is_a_duration_or_a_usage_error(text):
      ("abcdef", "a, b, c, d, e and 1 more")],
 )  # fmt: skip
 def test_lists(names, message):
-    assert listed(names) == message
-    assert listed(iter(names), "or") == message.replace(" and ", " or ")
+    assert join_names(names) == message
+    assert join_names(iter(names), "or") == message.replace(" and ", " or ")
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.sessions import locations, over_references, over_sessions
 from becalm.stats.suite_spread import SuiteSpread, suite_spread
 from becalm.stats.unpaired import unpaired
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.findings import finding
 
 RESEMBLES = 0.75
@@ -163,7 +163,7 @@ def _unusable_reason(sides: Sequence[Sequence[StoredSession]], names: tuple[str,
 
 
 def _units(kinds: set[tuple[str, str]]) -> str:
-    return listed(sorted(f"{metric} in {unit}" if unit else metric for unit, metric in kinds))
+    return join_names(sorted(f"{metric} in {unit}" if unit else metric for unit, metric in kinds))
 
 
 def _compare(

@@ -11,7 +11,7 @@ import becalm
 from becalm.cli import options, output
 from becalm.cli.echo import echo
 from becalm.errors import UsageError
-from becalm.units import duration_ns, listed
+from becalm.units import duration_ns, join_names
 
 
 @click.command("clock")
@@ -147,4 +147,6 @@ def _measures_or_not(stored: str | None, compare: tuple[str, str] | None, header
     else:
         return
     if useless:
-        raise UsageError(f"{name} measures nothing, so {listed(useless)} has no effect with it. Leave one of them out.")
+        raise UsageError(
+            f"{name} measures nothing, so {join_names(useless)} has no effect with it. Leave one of them out."
+        )

@@ -16,7 +16,7 @@ from becalm.cli.echo import echo
 from becalm.cli.workflow_commands import Guarded
 from becalm.errors import UsageError
 from becalm.report.formats import FORMATS
-from becalm.units import listed
+from becalm.units import join_names
 
 MANY = 3
 """The largest number of studies of a file that are named one by one."""
@@ -237,7 +237,7 @@ def command_import(
     """
     named = [f"--{name}" for name, value in place.items() if value is not None]
     if named and (study, t_diff, alongside) != (None, None, None):
-        raise UsageError(f"{listed(named)} is only for results in a history. Leave it out, or the other options.")
+        raise UsageError(f"{join_names(named)} is only for results in a history. Leave it out, or the other options.")
     if machine is not None and study is None and not named:
         raise UsageError("--machine is for records of sysstat and for histories: give --study or --project, too.")
     if t_diff is not None or alongside is not None:

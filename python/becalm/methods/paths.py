@@ -19,7 +19,7 @@ from becalm.nouns.domain import Scale
 from becalm.nouns.factor import Factor, Level
 from becalm.nouns.search_space import Space
 from becalm.nouns.settings import Settings
-from becalm.units import listed
+from becalm.units import join_names
 
 TASKS = 200
 """The number of tasks in the published algorithms."""
@@ -116,7 +116,7 @@ def _diagonal(factors: Mapping[str, Factor], _: int) -> Path | None:
 
 TABLE: tuple[PathRow, ...] = (
     PathRow("slice", "how long a task runs before others get their turn, on a logarithmic scale (EEVDF)",
-        listed(SLICES, "or"), _slice),
+        join_names(SLICES, "or"), _slice),
     PathRow("many-tasks", "SchedPeriod of CFS where there are more tasks than its latency has turns for",
         ", ".join(CFS), _many_tasks, tasks=True),
     PathRow("few-tasks", "SchedPeriod of CFS where all tasks get their turn within its latency",

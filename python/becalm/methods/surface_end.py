@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from becalm.nouns.factor import Factor
-from becalm.units import listed
+from becalm.units import join_names
 
 SURE = 1.0
 """The lead, in standard errors, from which settings are chosen and so confirmed with fresh runs."""
@@ -40,7 +40,7 @@ def lost_trials(failed: int, slow: int = 0) -> str:
     """Return a part of a sentence on failed trials, of which `slow` were ended early; empty for none."""
     parts = [f"{failed - slow} of which failed"] if failed > slow else []
     parts += [f"{slow} of which {'was' if slow == 1 else 'were'} ended early, as too slow"] if slow else []
-    return f", {listed(parts)}" if parts else ""
+    return f", {join_names(parts)}" if parts else ""
 
 
 def too_short(runs: int | None) -> str:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from becalm.errors import UsageError
 from becalm.results.place_costs import Chip, CoRunCosts, PlacementObjective, Task, in_rounds, items
-from becalm.units import listed
+from becalm.units import join_names
 
 Sharing = tuple[tuple[int, ...], ...]
 """The numbers of the processes on each chip."""
@@ -156,11 +156,11 @@ class Problem:
         return tuple(losses)
 
     def _unknown(self, names: tuple[str, ...], unknown: Sequence[tuple[str, str]]) -> str:
-        shown = listed([f"{name} next to {other}" for name, other in unknown[:SHOWN]])
+        shown = join_names([f"{name} next to {other}" for name, other in unknown[:SHOWN]])
         more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
         return (
-            f"It is not known what {listed(names)} cost each other on one chip, nor the cost of {shown}{more}. Measure "
-            "that with `becalm corun`, or leave a task out."
+            f"It is not known what {join_names(names)} cost each other on one chip, nor the cost of {shown}{more}. "
+            "Measure that with `becalm corun`, or leave a task out."
         )
 
     @cached_property

@@ -11,7 +11,7 @@ from becalm.report.page import Part, Picture, filled
 from becalm.report.table import Table
 from becalm.report.terminal import sorted_differences
 from becalm.results.compare import Circumstances, Verdict
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording import where as where_words
 from becalm.wording.compare import spent
 
@@ -49,7 +49,7 @@ def _parts(verdict: Verdict, tables: tuple[Table, ...]) -> Iterator[Part]:
     differences = sorted_differences(verdict)
     colors = {summary.name: figures.color_of(verdict, summary) for summary in verdict.summaries}
     if forest := both(lambda width: figures.ratios(differences, label, colors=colors, width=width)):
-        names = listed(sorted({d.reference for d in differences}))
+        names = join_names(sorted({d.reference for d in differences}))
         caption = f"Intervals at {level} for all together; the line is the reference, {names}."
         yield Part("Differences", (Picture(forest, caption),))
     count = len(figures.drawable(verdict))

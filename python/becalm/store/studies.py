@@ -24,7 +24,7 @@ from becalm.store.checksum import as_text, text_checksum
 from becalm.store.database import Connection
 from becalm.store.runs import clean
 from becalm.store.schema import STUDY, TABLES
-from becalm.units import listed
+from becalm.units import join_names
 
 T = TypeVar("T")
 
@@ -317,7 +317,7 @@ def _study(db: Connection, row: tuple[Any, ...], with_facts: bool) -> StoredStud
         missing_at_end=0
         if counted is None or not isinstance(last, int | None)
         else counts.missing_at_end(last, runs, counted.runs),
-        damaged=f"{listed(lost)} cannot be read" if lost else "",
+        damaged=f"{join_names(lost)} cannot be read" if lost else "",
         changed=f"something in {' and in '.join(changed)} is not as it was stored" if changed else "",
     )
 

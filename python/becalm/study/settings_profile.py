@@ -11,7 +11,7 @@ from becalm.errors import UsageError
 from becalm.line import Line
 from becalm.nouns.settings import Settings
 from becalm.profiles import Profile, load
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.printable import one_line
 
 OWN = Line("single settings")
@@ -55,7 +55,7 @@ def merge_profiles(references: Sequence[str], more: Settings | None = None, stor
             values[name] = (value, profile.name)
     chosen = {name: value for name, (value, _) in values.items()} | own
     machine = next((profile.machine for profile in profiles if profile.machine), {})
-    return Profile(Line(listed(profile.name for profile in profiles)), Settings.of(chosen), machine=machine)
+    return Profile(Line(join_names(profile.name for profile in profiles)), Settings.of(chosen), machine=machine)
 
 
 def _recommended_profile(reference: str, store: str | None) -> Profile:

@@ -19,7 +19,7 @@ from becalm.results.compare import Difference, Verdict
 from becalm.study.interleaved import measure_interleaved
 from becalm.study.looks import Looks
 from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, split_keywords
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.program_names import names_of
 from becalm.workloads import Text, single
 from becalm.workloads.parameters import around, before_each_run, expand, filled
@@ -197,7 +197,7 @@ def _metric(programs: Sequence[Workload]) -> Metric | None:
     first = [program.metrics[0] if program.metrics else None for program in programs]
     kinds = {None if metric is None else (metric.name, metric.unit, metric.better) for metric in first}
     if len(kinds) > 1:
-        names = listed(sorted("wall time" if kind is None else kind[0] for kind in kinds))
+        names = join_names(sorted("wall time" if kind is None else kind[0] for kind in kinds))
         raise UsageError(f"Programs are compared by the same metric, and these have {names}. Name one by --metric.")
     return first[0] if first else None
 

@@ -17,7 +17,7 @@ from becalm.nouns.run import COLUMNS
 from becalm.results.compare import Verdict
 from becalm.results.compare_stored import StoredComparison
 from becalm.study.stored import stored
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.program_names import program_labels
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def columns(result: Result, what: str | None = None, *, store: str | None = None
         known = list(dict.fromkeys([*known, *lists]))
         raise UsageError(
             f"A {type(result).__name__} has no columns of {what!r}."
-            + (f" It has those of {listed(known)}." if known else " Its fields and `to_json()` have its numbers.")
+            + (f" It has those of {join_names(known)}." if known else " Its fields and `to_json()` have its numbers.")
         )
     return _fields(lists[what])
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from becalm.errors import UsageError
 from becalm.nouns.study import StoredStudy
 from becalm.store import Store, in_use
-from becalm.units import listed
+from becalm.units import join_names
 
 _RANGE = re.compile(r"(\d{1,18})\.\.(\d{1,18})")
 
@@ -32,7 +32,8 @@ def delete(
             raise UsageError("Which studies? For example: becalm delete 12, or 3..7. `becalm list` shows them.")
         if busy := sorted(in_use(opened) & set(numbers)):
             raise UsageError(
-                f"Study {listed(map(str, busy))} is being measured by a becalm that still runs. Nothing was deleted."
+                f"Study {join_names(map(str, busy))} is being measured by a becalm that still runs. "
+                "Nothing was deleted."
             )
         chosen = [study for study in opened.studies(facts=False) if study.number in numbers]
         if not dry_run:

@@ -26,7 +26,7 @@ from becalm.study.export_settings import hostname_of, kernel_of, production_plan
 from becalm.study.session_options import Values
 from becalm.study.settings_in_force import machine_remarks
 from becalm.study.settings_profile import OWN, merge_profiles
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording import export_settings as sentences
 from becalm.wording import tune as tune_sentences
 from becalm.wording.printable import one_line
@@ -119,7 +119,7 @@ def _origin(references: Sequence[str], profile: Profile, store: str | None) -> O
     if known is None:
         return plain
     number, verdict, study = known
-    programs = listed(verdict.programs)
+    programs = join_names(verdict.programs)
     day = datetime.fromtimestamp(study.created_ns / 1e9, UTC)
     kernel = kernel_of(study.facts)
     return Origin(

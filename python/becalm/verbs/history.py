@@ -25,7 +25,7 @@ from becalm.store import Store, recover
 from becalm.study.history_cache import HistoryCache, SessionPlace
 from becalm.study.repository import Repository
 from becalm.study.stored import Warned, document_of
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.verbs.record import conclude
 from becalm.wording import history as words
 from becalm.wording.metric import measured
@@ -196,7 +196,7 @@ def _refuse(known: Sequence[SessionPlace], project: str, branch: str | None, tag
         "Branches": {place.branch for place in known} - {""} if branch is not None else set(),
     }
     existing = " ".join(f"{noun}: {', '.join(sorted(names))}." for noun, names in words.items() if names)
-    raise UsageError(f"No session of {project!r} has {listed(filters)}. {existing}".strip())
+    raise UsageError(f"No session of {project!r} has {join_names(filters)}. {existing}".strip())
 
 
 def _recorded(opened: Store, session: _Session, lost: list[int]) -> RecordedSession | None:

@@ -31,7 +31,7 @@ from becalm.store import Store
 from becalm.study.builds import Builds
 from becalm.study.repository import Repository
 from becalm.study.session_options import SessionOptions, WithProfile, split_keywords
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.verbs.record import RecordKeywords, benchmarks, located, record_session
 from becalm.wording import history as wording
 from becalm.workloads import Text
@@ -117,7 +117,7 @@ class _CommitSessions(msgspec.Struct, frozen=True):
         if verdict.stopped is Stopped.INTERRUPTED:
             raise Interrupted(wording.RANGE_INTERRUPTED)
         failed = [summary.name for summary in verdict.summaries if summary.failed]
-        return self.result(commit, verdict.study, reason=f"runs failed of {listed(failed)}" if failed else "")
+        return self.result(commit, verdict.study, reason=f"runs failed of {join_names(failed)}" if failed else "")
 
     def _measured(self, commit: str, tree: Path) -> Verdict:
         program: ProgramKeywords = {**self.program, "directory": str(tree)}

@@ -15,7 +15,7 @@ from becalm.migration import cache_map, perf_data, rules, simulated, sources
 from becalm.migration.engine import ask
 from becalm.migration.kinds import of_ratio, visible
 from becalm.migration.sweetspots import Spotted
-from becalm.units import duration_ns, listed
+from becalm.units import duration_ns, join_names
 from becalm.wording.compare import counted
 from becalm.wording.sweetspots import LEAST_WINDOWS, sentence
 
@@ -140,7 +140,9 @@ def known_process(file: str | Path, pid: int | None, answer: dict[str, Any]) -> 
         return answer
     names = answer["file"]["names"] if "file" in answer else {}
     there = dict.fromkeys(program["process"] for program in answer["programs"] if program["process"] != 0)
-    known = listed(f"{process} ({names[str(process)]})" if str(process) in names else str(process) for process in there)
+    known = join_names(
+        f"{process} ({names[str(process)]})" if str(process) in names else str(process) for process in there
+    )
     raise UsageError(f"{file} has no process {pid}. There are: {known or 'none'}.")
 
 

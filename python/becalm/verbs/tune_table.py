@@ -18,7 +18,7 @@ from becalm.nouns.option import parse_keywords, refuse_unknown
 from becalm.nouns.options.tune_table import TuneTableOptions
 from becalm.nouns.signature import takes
 from becalm.results.tune_table import ConfigurationChoice
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.tune_table import worded
 
 MOST_BYTES = 64 << 20
@@ -63,9 +63,11 @@ def tune_table(
     head, units, value = _columns(rows, str(file), options)
     chosen = named or tuple(name for name in head if name not in (*units, value))
     if missing := [name for name in chosen if name not in head]:
-        raise UsageError(f"{file} has no column {missing[0]!r}. It has {listed(head)}.")
+        raise UsageError(f"{file} has no column {missing[0]!r}. It has {join_names(head)}.")
     if not chosen:
-        raise UsageError(f"{file} has no column of a factor apart from {listed((*units, value))}: there is no choice.")
+        raise UsageError(
+            f"{file} has no column of a factor apart from {join_names((*units, value))}: there is no choice."
+        )
     measurements = [
         _measurement(dict(zip(head, row, strict=True)), chosen, units, value, f"{file}, line {line}")
         for line, row in enumerate(rows[1:], 2)
@@ -92,10 +94,10 @@ def _columns(rows: Sequence[Sequence[str]], file: str, options: TuneTableOptions
     units = list(options.units) or [lower[name] for name in UNITS if name in lower]
     value = options.value or next((lower[name] for name in VALUES if name in lower), head[-1])
     if missing := [name for name in (*units, value) if name not in head]:
-        raise UsageError(f"{file} has no column {missing[0]!r}. It has {listed(head)}.")
+        raise UsageError(f"{file} has no column {missing[0]!r}. It has {join_names(head)}.")
     if not units:
         raise UsageError(
-            f"Which column of {file} is the machine, day or session? Name it: --unit COLUMN. It has {listed(head)}."
+            f"Which column of {file} is the machine, day or session? Name it: --unit COLUMN. It has {join_names(head)}."
         )
     return head, units, value
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from becalm.results.bisect import BisectResult
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted
 from becalm.wording.history import short as short
 from becalm.wording.history import size
@@ -100,7 +100,7 @@ def _suspects(result: BisectResult) -> str:
             f"the merge {merge} or {'the commit' if count == 1 else f'one of the {count} commits'} that it brings in "
             f"(git log {merge}^1..{merge})"
         )
-    names = listed([short(commit) for commit in result.suspects[:6]])
+    names = join_names([short(commit) for commit in result.suspects[:6]])
     more = f" and {len(result.suspects) - 6} more" if len(result.suspects) > 6 else ""
     return f"one of {names}{more}"
 

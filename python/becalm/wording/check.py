@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from becalm.results.check import Checked, CheckResult
 from becalm.results.compare import Difference, Gate, Summary
 from becalm.results.compare_stored import BenchmarkDifference, StoredComparison
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted, percent
 from becalm.wording.compare_stored import ends, standing, value
 from becalm.wording.metric import measured
@@ -69,10 +69,10 @@ def whole(result: CheckResult) -> str:
     if len(above) > NAMED:
         lines.append(f"And {len(above) - NAMED} more.")
     if above and open_:
-        lines.append(f"Undecided: {listed(check.name for check in open_)}.")
+        lines.append(f"Undecided: {join_names(check.name for check in open_)}.")
     lines += [f"{check.name}: {check.failure}" for check in [check for check in result.checks if check.failure][:NAMED]]
     if result.missing:
-        lines.append(f"On one side only: {listed(result.missing)}.")
+        lines.append(f"On one side only: {join_names(result.missing)}.")
     lines += [finding.sentence for finding in result.findings]
     if result.basis:
         lines.append(result.basis)

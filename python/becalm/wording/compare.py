@@ -16,7 +16,7 @@ from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Metric
 from becalm.nouns.study import StoredStudy
 from becalm.results.compare import Answer, Difference, Gate, Ranking, Stopped, Summary, Verdict
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording import metric as metrics
 from becalm.wording.metric import FACTOR_FROM, TOO_NOISY, factors
 from becalm.wording.numbers import duration as duration
@@ -179,7 +179,7 @@ def limit(verdict: Verdict) -> str:
         than = f"has a worse {of} than" if of else "is slower than"
         return f"Over the limit: {worst.name} {than} {worst.reference} by more than {bound}."
     open_ = [row.name for row in verdict.differences if row.harm[1] <= fail_above < row.harm[2]]
-    programs = f" of {listed(open_)}" if open_ else ""
+    programs = f" of {join_names(open_)}" if open_ else ""
     if verdict.decides_ns is None:
         more = _longer(verdict)
     else:
@@ -229,7 +229,7 @@ def fastest(ranking: Ranking, metric: Metric | None = None) -> str:
     if math.isfinite(ranking.within):
         verb = "differs" if len(names) == 2 else "differ"
         between = f"{verb} from it by {percent(ranking.within)} % at most"
-        known = f"{names[0]} {was} {the} of {count} programs; {listed(names[1:])} {between} ({level})."
+        known = f"{names[0]} {was} {the} of {count} programs; {join_names(names[1:])} {between} ({level})."
         return f"{known}{gone}{more}"
     return (
         f"Not yet known which of {count} programs {best}; {names[0]} {'was' if metric is None else 'did'}.{gone}{more}"
@@ -411,8 +411,8 @@ def damaged_rows(study: int, damaged: Mapping[str, tuple[int, int]]) -> str:
     parts = [f"{many:,} of {of:,} {words[of != 1]}" for many, of, words in lost]
     rest = "the other runs" if "run" in damaged else "the rest"
     return (
-        f"{listed(parts)} of study {study} are damaged: they are not as they were stored, and are left out. Check the "
-        f"disk, and move the store aside; `becalm export` saves {rest}."
+        f"{join_names(parts)} of study {study} are damaged: they are not as they were stored, and are left out. Check "
+        f"the disk, and move the store aside; `becalm export` saves {rest}."
     )
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from becalm.results.compare import Difference, Gate
 from becalm.results.compare_stored import BenchmarkDifference, GeometricMean, StoredComparison
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted, duration, percent
 from becalm.wording.metric import quantity
 
@@ -85,7 +85,7 @@ def comparison(stored_comparison: StoredComparison) -> str:
 
 
 def _answer(stored_comparison: StoredComparison) -> list[str]:
-    old, new = listed(stored_comparison.old), listed(stored_comparison.new)
+    old, new = join_names(stored_comparison.old), join_names(stored_comparison.new)
     if not stored_comparison.benchmarks:
         return [f"{old} and {new} have no benchmark in common that could be compared."]
     worse = [benchmark for benchmark in stored_comparison.benchmarks if benchmark.difference.worse]
@@ -185,10 +185,10 @@ def _left(stored_comparison: StoredComparison) -> list[str]:
     lines = []
     for names, state in ((stored_comparison.gone, "gone"), (stored_comparison.added, "new")):
         if names:
-            lines.append(f"Not compared, {state}: {listed(names)}.")
+            lines.append(f"Not compared, {state}: {join_names(names)}.")
     if stored_comparison.renamed:
         renamed = [f"{before} → {after}" for before, after in stored_comparison.renamed]
-        lines.append(f"Perhaps renamed: {listed(renamed)}.")
+        lines.append(f"Perhaps renamed: {join_names(renamed)}.")
     lines += [f"Not compared: {name} was {old} and is {new} now." for name, old, new in stored_comparison.units]
     lines += [f"Not compared: {name}: {why}." for name, why in stored_comparison.unusable]
     return lines
@@ -219,7 +219,7 @@ def _limit(stored_comparison: StoredComparison) -> list[str]:
             if benchmark.difference.harm[1] <= stored_comparison.fail_above < benchmark.difference.harm[2]
         ]
         why = (
-            f"a slowdown of {listed(open_)} above {bound} is neither shown nor ruled out"
+            f"a slowdown of {join_names(open_)} above {bound} is neither shown nor ruled out"
             if open_
             else "not all could be compared"
         )

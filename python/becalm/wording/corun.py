@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from becalm.nouns.run import Outcome
 from becalm.results.corun import CoRunProfile, Degradation
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted
 from becalm.wording.numbers import percent
 from becalm.wording.printable import printable
@@ -138,7 +138,7 @@ def where(profile: CoRunProfile) -> str:
 
 def names(programs: Sequence[str]) -> str:
     """Return the names of programs, made printable."""
-    return listed(printable(program) for program in programs)
+    return join_names(printable(program) for program in programs)
 
 
 def _who(degradation: Degradation) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted, duration
 
 Numbers = Mapping[str, Any]
@@ -40,7 +40,7 @@ def disk_waiting(program: str, n: Numbers) -> str:
         cause = f"caused by {named}{f', and {more} more' if more > 0 else ''}"
     elif suspects := n["suspects"]:
         together = f"{100 * suspects['low']:.0f} %"
-        cause = f"caused by {listed(suspects['names'])} together at least {together}, how much each is not known"
+        cause = f"caused by {join_names(suspects['names'])} together at least {together}, how much each is not known"
     elif n["unread"]:
         cause = "who caused it is not known, since the traffic of some processes may not be read"
     else:
@@ -93,7 +93,7 @@ def _who(n: Numbers) -> str:
     if n["others_ns"] < 0.02 * n["wall_ns"]:
         return ""
     if suspects := n["suspects"]:
-        together = f"{listed(suspects['names'])} together at least {100 * suspects['low']:.0f} %"
+        together = f"{join_names(suspects['names'])} together at least {100 * suspects['low']:.0f} %"
         return f" ({together}, how much each is not known)"
     if not n["blocks"]:
         return " (who was not recorded)"

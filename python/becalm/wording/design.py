@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from becalm.nouns.finding import Interval
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ def designed(design: Design) -> str:
         )
     if design.folded:
         every = len(design.folded) == len(design.factors)
-        some = "all factors" if every else listed(design.folded)
+        some = "all factors" if every else join_names(design.folded)
         alone = f" {some} and its interactions are clear of all others." if len(design.folded) == 1 else ""
         lines.append(f"Block 2 is the foldover of block 1 on {some}.{alone}")
     if design.partial is not None:
@@ -149,7 +149,7 @@ def designed(design: Design) -> str:
             f"Fraction of resolution {ROMAN.get(design.resolution, design.resolution)}: {relation}. {_clear(design)}"
         )
     if design.confounded:
-        lines.append(f"Blocks are confounded with {listed(design.confounded)}.")
+        lines.append(f"Blocks are confounded with {join_names(design.confounded)}.")
     if design.letters and (design.defining or design.confounded):
         lines.append("Letters: " + ", ".join(f"{letter} {name}" for letter, name in design.letters.items()) + ".")
     order = "standard order" if design.seed is None else f"random order (seed {design.seed})"
@@ -242,7 +242,7 @@ def _best(fit: ResponseFit, best: BestPlace, factors: Sequence[Factor]) -> str:
 
 
 def _nothing(fit: ResponseFit, factors: Sequence[Factor], level: float) -> str:
-    names = listed([factor.name for factor in factors])
+    names = join_names([factor.name for factor in factors])
     if fit.effects is not None and fit.effects.freedom and (text := _by_pure_error(fit, level)):
         return text
     if _lacks(fit, level):
@@ -275,7 +275,7 @@ def _by_pure_error(fit: ResponseFit, level: float) -> str:
     assert effects is not None
     parts = []
     if real := [row for row in effects.effects if row.real]:
-        names = listed(
+        names = join_names(
             [f"{row.term} ({number(row.effect, 3)}, {number(abs(row.t), 2)} standard errors)" for row in real]
         )
         parts.append(f"{names} {'is' if len(real) == 1 else 'are'} significant against the pure error")
@@ -290,7 +290,7 @@ def _by_pure_error(fit: ResponseFit, level: float) -> str:
 
 
 def _standing(name: str, real: Sequence[str]) -> str:
-    return f"{name}: {listed(list(real))} {'is' if len(real) == 1 else 'are'} significant by Lenth's method"
+    return f"{name}: {join_names(list(real))} {'is' if len(real) == 1 else 'are'} significant by Lenth's method"
 
 
 def swarm_parameters(

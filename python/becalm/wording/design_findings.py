@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.nouns.finding import Interval
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted
 from becalm.wording.design import MODELS, interval, level_place, number, p_value, transform
 
@@ -72,7 +72,7 @@ def no_effect(response: str, n: Numbers) -> str:
 
 def saturated(response: str, n: Numbers) -> str:
     """Return the sentence about a model that leaves no run for its error."""
-    real = f"Probably real: {listed(n['real'])}. " if n["real"] else "None is significant. "
+    real = f"Probably real: {join_names(n['real'])}. " if n["real"] else "None is significant. "
     more = "more trials (--most-runs)" if n.get("search") else "centre points or replicates"
     return (
         f"The {MODELS[n['model']]} model of {response} takes all runs, and none is left for its error. {real}Next: "
@@ -137,7 +137,7 @@ def influential(response: str, n: Numbers) -> str:
     again = f" Make {'it' if len(n['runs']) == 1 else 'them'} again."
     return (
         f"The model of {response} depends strongly on {'run' if len(n['runs']) == 1 else 'runs'} "
-        f"{listed([str(r) for r in n['runs']])} "
+        f"{join_names([str(r) for r in n['runs']])} "
         f"(Cook's distance {number(n['cook'], 3)} of run {n['run']})."
         + (" Do not use its optimum as it is." if n.get("search") else again)
     )
@@ -170,7 +170,7 @@ def at_border(response: str, n: Numbers) -> str:
     """Return the sentence about a best place at the end of a range."""
     where = {"min": "lower", "max": "higher"}.get(n["goal"], "better")
     return (
-        f"The best place for {response} lies at the end of the range of {listed(n['factors'])}: {response} may be "
+        f"The best place for {response} lies at the end of the range of {join_names(n['factors'])}: {response} may be "
         f"{where} beyond it. Next: a {'--factor' if n.get('search') else 'design'} whose "
         f"{'range goes' if n.get('search') else 'ranges go'} on there, where the machine allows it."
     )

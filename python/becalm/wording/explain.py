@@ -8,7 +8,7 @@ from becalm.load.delay import UNLOADED
 from becalm.load.explanation import Case, Explanation
 from becalm.load.waterfall import MEMORY, QUEUE, STEAL, UNEXPLAINED
 from becalm.stats.response_shape import FASTER, FROM, LINEAR, NONE, SHIFT, ResponseShape
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted, duration, percent
 
 CAUSE_NAMES = {
@@ -112,7 +112,7 @@ def _followed(a: Attribution) -> str:
     """Return the sentence about measures that rose without being planned; empty where none did."""
     if not a.followed:
         return ""
-    rose = listed([CAUSE_NAMES[cause] for cause in a.followed])
+    rose = join_names([CAUSE_NAMES[cause] for cause in a.followed])
     return f" {_sentence(rose)} rose with it, although the plan did not ask for that: it is a consequence."
 
 
@@ -122,7 +122,7 @@ def _bars(cause: str) -> tuple[str, ...]:
 
 def _not_separable(result: Case, a: Attribution) -> str:
     first = a.shares[0]
-    both = listed(a.together)
+    both = join_names(a.together)
     if first.inflation >= 5:
         more = f" {advice(a)}" if advice(a) else ""
         return f"load made it slow, but {both} rose together and cannot be separated.{more}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from becalm.results.export_settings import Origin, ProductionSettings, SettingPlace
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted
 from becalm.wording.printable import one_line
 
@@ -58,15 +58,15 @@ def whole(settings: ProductionSettings) -> str:
         # The first line must already state that the files do not have the measured effect.
         most = "helped most" if settings.missing[0] == settings.helped[0] else "helped"
         rest = [name for name in names if name not in settings.missing]
-        others = f", nor {'is' if len(rest) == 1 else 'are'} {listed(rest)}" if rest else ""
+        others = f", nor {'is' if len(rest) == 1 else 'are'} {join_names(rest)}" if rest else ""
         return (
-            f"{listed(list(settings.missing))}, which {most}, "
+            f"{join_names(list(settings.missing))}, which {most}, "
             f"{'is' if len(settings.missing) == 1 else 'are'} in no file"
             f"{others}: what to do instead is below. {title}, for production: {files} for the rest. Nothing was "
             "changed on this machine."
         )
     return (
-        f"{listed(names)} {'is' if left == 1 else 'are'} in no file: what to do instead is below. {title}, for "
+        f"{join_names(names)} {'is' if left == 1 else 'are'} in no file: what to do instead is below. {title}, for "
         f"production: {files} for the rest. Nothing was changed on this machine."
     )
 
@@ -95,6 +95,6 @@ def about(place: SettingPlace) -> str:
 def program_unit(knobs: Sequence[str]) -> str:
     """Return the error about an unnamed systemd unit."""
     return (
-        f"PROGRAM is the unit of the measured program: {listed(list(knobs))} "
+        f"PROGRAM is the unit of the measured program: {join_names(list(knobs))} "
         f"{'acts' if len(knobs) == 1 else 'act'} only on it."
     )

@@ -13,7 +13,7 @@ from becalm.nouns.options.record import RecordOptions
 from becalm.results.compare import Verdict
 from becalm.results.history import BenchmarkChange, Timeline
 from becalm.results.record_commits import RecordedCommits
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import are, counted
 from becalm.wording.numbers import percent
 
@@ -43,8 +43,9 @@ def left_out(studies: Sequence[int], project: str) -> str:
     """Return the sentence about damaged sessions. `project`: empty if its name cannot be read either."""
     of_project = repr(project) if project else "a project whose name cannot be read"
     return (
-        f"The store is damaged: {counted(len(studies), 'session')} of {of_project} (study {listed(map(str, studies))}) "
-        f"cannot be read and {are(len(studies))} left out. `becalm list` and `becalm show N` report what is damaged."
+        f"The store is damaged: {counted(len(studies), 'session')} of {of_project} (study "
+        f"{join_names(map(str, studies))}) cannot be read and {are(len(studies))} left out. "
+        "`becalm list` and `becalm show N` report what is damaged."
     )
 
 
@@ -65,7 +66,7 @@ def recorded(options: RecordOptions, verdict: Verdict, failed: Sequence[str]) ->
     session = f", session {verdict.study}" if verdict.study is not None else ""
     lines = [f"Recorded {counted(len(verdict.summaries), 'benchmark')} of {place}: {runs:,} runs{session}."]
     if failed:
-        lines.append(f"Runs of {listed(failed)} failed.")
+        lines.append(f"Runs of {join_names(failed)} failed.")
     if options.baseline:
         again = shlex.join(("becalm", "history", "--baseline", options.baseline))
         lines.append(f"It is the baseline {options.baseline!r}: {again}")
@@ -178,7 +179,7 @@ def other_machine(program: str, n: Numbers) -> str:
 
 def other_unit(program: str, n: Numbers) -> str:
     """Return the sentence about a benchmark whose unit changed."""
-    units = listed([unit or "no unit" for unit in n["units"]])
+    units = join_names([unit or "no unit" for unit in n["units"]])
     return f"{program} was recorded in {units}: each has its own history."
 
 
@@ -195,7 +196,7 @@ def lost_commits(program: str, n: Numbers) -> str:
     """Return the sentence about commits dropped by a rebase, a squash or another clone."""
     names = [short(name) for name in n["commits"]]
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-    which = f"{'Commit' if len(names) == 1 else 'Commits'} {listed(names[:5])}{more} {are(len(names))}"
+    which = f"{'Commit' if len(names) == 1 else 'Commits'} {join_names(names[:5])}{more} {are(len(names))}"
     return (
         f"{which} not in this repository (rebased, squashed, or of another clone): "
         "their sessions are shown where they were measured, the others in git's order."
@@ -207,7 +208,9 @@ def stray_sessions(program: str, n: Numbers) -> str:
     values = [f"{name} at {short(commit)}" for name, commit in n["values"]]
     more = f" and {len(values) - 5} more" if len(values) > 5 else ""
     which = f"{len(values)} of {n['of']} values {are(len(values))} far from those of the sessions around"
-    return f"{which}: {listed(values[:5])}{more}. What does not last is not a change, and does not influence a level."
+    return (
+        f"{which}: {join_names(values[:5])}{more}. What does not last is not a change, and does not influence a level."
+    )
 
 
 def visible(value: float) -> str:

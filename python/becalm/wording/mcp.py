@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import spent
 
 INSTRUCTIONS = """\
@@ -48,7 +48,7 @@ def applied(names: Sequence[str], skipped: int) -> str:
         f" {skipped} that this machine does not have {'was' if skipped == 1 else 'were'} left out." if skipped else ""
     )
     return (
-        f"Applied {listed(names)}.{more} They stay until reset, and are restored when this server ends."
+        f"Applied {join_names(names)}.{more} They stay until reset, and are restored when this server ends."
         if names
         else f"Nothing was changed: the machine has these values already.{more}"
     )
@@ -56,7 +56,7 @@ def applied(names: Sequence[str], skipped: int) -> str:
 
 def would_apply(names: Sequence[str]) -> str:
     """Return the settings that would be applied."""
-    return f"Would set {listed(names)}. Nothing was changed." if names else "Nothing would change."
+    return f"Would set {join_names(names)}. Nothing was changed." if names else "Nothing would change."
 
 
 APPLIED_ALREADY = "This server has settings applied. Call reset first, so that both are not mixed."
@@ -83,7 +83,7 @@ def defect(error: Exception) -> str:
 
 def planned(cost: str, knobs: Sequence[str], dangerous: bool) -> str:
     """Return the plan of a search, with its risk."""
-    effect = f"It may change {listed(knobs)}" if knobs else "It changes no setting"
+    effect = f"It may change {join_names(knobs)}" if knobs else "It changes no setting"
     risk = ", among them settings that can make the machine slow, hot or hard to reach" if dangerous else ""
     return (
         f"{cost} {effect}{risk}. Each setting is restored after its runs, also when the search is killed. Nothing has "

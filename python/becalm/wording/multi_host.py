@@ -9,7 +9,7 @@ from becalm.nouns.metric import Better, Metric
 from becalm.results.compare import Answer, Gate, Verdict
 from becalm.results.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
 from becalm.results.tune import Transfer, TuneVerdict
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording import tune_metric, tune_time
 from becalm.wording.compare import are, counted, duration, percent
 from becalm.wording.metric import quantity
@@ -50,11 +50,11 @@ def _directions(difference: PooledDifference, estimates: Mapping[str, float]) ->
     parts = [f"{_than(difference, ways[0])} on {where}"]
     for answer in ways[1:]:
         differing = [f"{host} ({percent(estimates[host], sign=True)} %)" for host in by_answer[answer]]
-        parts.append(f"{answer} on {listed(differing)}")
+        parts.append(f"{answer} on {join_names(differing)}")
     if by_answer[Answer.NO_DIFFERENCE_DETECTED]:
-        parts.append(f"no difference was seen on {listed(by_answer[Answer.NO_DIFFERENCE_DETECTED])}")
+        parts.append(f"no difference was seen on {join_names(by_answer[Answer.NO_DIFFERENCE_DETECTED])}")
     if by_answer[Answer.UNKNOWN]:
-        parts.append(f"not yet known on {listed(by_answer[Answer.UNKNOWN])}")
+        parts.append(f"not yet known on {join_names(by_answer[Answer.UNKNOWN])}")
     return f"{', '.join(parts)}."
 
 
@@ -200,12 +200,14 @@ def several(verdict: MultiHostVerdict) -> str:
         bound = f"{percent(verdict.fail_above)} %"
         over = [host.host for host in verdict.hosts if getattr(host.verdict, "passed", None) is False]
         if over:
-            lines.append(f"Over the limit of {bound} on {listed(over)}.")
+            lines.append(f"Over the limit of {bound} on {join_names(over)}.")
         elif verdict.gate is Gate.WITHIN:
             lines.append(f"Within the limit of {bound}.")
         else:
             unsure = [host.host for host in verdict.hosts if getattr(host.verdict, "passed", None) is not True]
             fails = "" if verdict.undecided == "pass" else " This counts as a failure; --undecided pass accepts it."
-            lines.append(f"Undecided whether {listed(unsure)} {are(len(unsure))} within the limit of {bound}.{fails}")
+            lines.append(
+                f"Undecided whether {join_names(unsure)} {are(len(unsure))} within the limit of {bound}.{fails}"
+            )
     lines += lost(verdict.hosts)
     return "\n".join(lines)

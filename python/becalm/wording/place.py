@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from becalm.results.corun import CoRunProfile
 from becalm.results.place import SURE, Gain, PlacementAdvice, SharingShape
 from becalm.results.place_costs import PlacementObjective
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted, duration
 from becalm.wording.numbers import percent as number
 from becalm.wording.printable import printable
@@ -113,7 +113,7 @@ def unmeasured(advice: PlacementAdvice) -> list[str]:
     else:
         result += " Even if they cost each other nothing, no other sharing would be better."
     if advice.resting_on:
-        resting = listed(f"{printable(first)} with {printable(second)}" for first, second in advice.resting_on)
+        resting = join_names(f"{printable(first)} with {printable(second)}" for first, second in advice.resting_on)
         result += f" This sharing has {resting} all the same, assumed to cost as much as the costliest pair."
     return [result]
 
@@ -174,7 +174,7 @@ def trouble(profile: CoRunProfile) -> list[str]:
     for run in profile.co_runs:
         if run.failed and not run.runs:
             lines.append(
-                f"{printable(run.program)} fails next to {listed(map(printable, run.alongside))}: "
+                f"{printable(run.program)} fails next to {join_names(map(printable, run.alongside))}: "
                 f"{printable(run.failed[0].reason)}"
             )
     if profile.interrupted:
@@ -202,7 +202,7 @@ def machine(facts: Mapping[str, object], chips: int) -> list[str]:
 
 def elsewhere(source: str, differs: Sequence[str], theirs: Mapping[str, str], ours: Mapping[str, str]) -> str:
     """Return the sentence about a profile that comes from another machine."""
-    differences = listed(f"{key} {printable(theirs[key])} and not {printable(ours[key])}" for key in differs)
+    differences = join_names(f"{key} {printable(theirs[key])} and not {printable(ours[key])}" for key in differs)
     return (
         f"{printable(source)} was measured on another machine: {differences}. What programs cost each other differs "
         "there."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from becalm.results.place import PlacementAdvice
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted
 from becalm.wording.place import percent
 from becalm.wording.printable import one_line, printable
@@ -33,7 +33,7 @@ def no_process(name: str, pid: int) -> str:
 
 def none_running(tasks: Sequence[str]) -> str:
     """Return the sentence that no task is running."""
-    return f"None of {listed(map(one_line, tasks))} runs, as far as names tell. Name the processes: --pid NAME=PID."
+    return f"None of {join_names(map(one_line, tasks))} runs, as far as names tell. Name the processes: --pid NAME=PID."
 
 
 def offline(name: str, cpus: Sequence[int]) -> str:
@@ -115,8 +115,8 @@ def moved(why: str, where: Mapping[str, Sequence[int]]) -> str:
 
 def came_and_went(came: Sequence[str], gone: Sequence[str]) -> str:
     """Return the reason of a change: the tasks that came and went."""
-    parts = [f"{listed(map(one_line, came))} came"] if came else []
-    parts += [f"{listed(map(one_line, gone))} ended"] if gone else []
+    parts = [f"{join_names(map(one_line, came))} came"] if came else []
+    parts += [f"{join_names(map(one_line, gone))} ended"] if gone else []
     return f"{' and '.join(parts)}:"
 
 

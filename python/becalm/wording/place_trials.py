@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from becalm.placement.trials import MODEL, PlacementTrials
 from becalm.placement.validation import Score, Training
 from becalm.results.place_costs import PlacementObjective
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted
 
 NEAR = 1e-9
@@ -22,7 +22,7 @@ def sentence(trials: PlacementTrials) -> str:
     winners = [name for name, cost in costs.items() if cost <= best + NEAR]
     measure = "degradation" if trials.objective is PlacementObjective.DEGRADATION else "slowdown"
     result = f"In the model, {counted(len(trials.tasks), 'program')} lose {100 * best:.2f} % on average at best"
-    result += f" (mean {measure}; {listed(winners)})"
+    result += f" (mean {measure}; {join_names(winners)})"
     if "linux" in costs:
         result += f", {100 * costs['linux']:.2f} % where Linux puts them when they start in this order"
     if "random" in costs:
@@ -42,7 +42,7 @@ def learned(training: Training) -> str:
     better = [name for name, score in rows.items() if name not in ("di", "random") and score.regret < di.regret]
     names = [name for name in rows if name not in ("di", "random")]
     first = f"On held-out programs DI loses {_cost(di)} more than the best sharing; " + (
-        f"{listed(better)} lose less." if better else f"none of {listed(names)} loses less."
+        f"{join_names(better)} lose less." if better else f"none of {join_names(names)} loses less."
     )
     costs = {cost.method: cost for cost in training.costs}
     return (

@@ -15,7 +15,7 @@ from becalm.results.regions import (
     RegionReport,
     RegionSummary,
 )
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted, percent, whole
 from becalm.wording.numbers import duration
 
@@ -48,9 +48,9 @@ def _sentences(report: RegionReport) -> Iterator[str]:
     still = [names[region.name] for region in report.regions if region.varies is False and not region.modes]
     if still:
         verb = "varies" if len(still) == 1 else "vary"
-        yield f"{listed(still)} {verb} by no more than the timer can show."
+        yield f"{join_names(still)} {verb} by no more than the timer can show."
     if report.untimed:
-        lost = listed(whole(report.untimed))
+        lost = join_names(whole(report.untimed))
         yield f"{lost} cannot be evaluated: none of its regions began and ended on one processor."
 
 
@@ -73,7 +73,7 @@ def _modes(summary: RegionSummary) -> str:
     if not summary.modes:
         return ""
     around = [f"{fine(ns)} ({percent(share)} %)" for ns, share in summary.modes]
-    return f" Its lengths have {len(around)} modes: {listed(around)}."
+    return f" Its lengths have {len(around)} modes: {join_names(around)}."
 
 
 def drawn(pictures: int, names: int) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _compared(comparison: RegionComparison) -> Iterator[str]:
         (RegionAnswer.UNKNOWN, "there are too few regions, or files that have it, to say anything about {}."),
     ):
         if names_of_answer := [names[d.name] for d in comparison.differences if d.answer is answer]:
-            text = template.format(listed(names_of_answer))
+            text = template.format(join_names(names_of_answer))
             yield text[0].upper() + text[1:]
     for d in comparison.differences:
         if d.answer is RegionAnswer.NOT_VISIBLE:
@@ -206,4 +206,4 @@ CAUSES = {
 
 def caused(columns: Sequence[str]) -> str:
     """Return words for the columns in which the machine did more."""
-    return listed([CAUSES.get(column, column) for column in columns])
+    return join_names([CAUSES.get(column, column) for column in columns])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted, percent, whole
 from becalm.wording.regions import NAMED, caused, fine
 
@@ -25,8 +25,8 @@ def short_regions(_: str, n: Numbers) -> str:
     """Return the sentence about regions below the clock's cost."""
     verb = "takes" if len(n["names"]) == 1 else "take"
     return (
-        f"{listed(whole(n['names']))} {verb} less than an empty region of this clock ({fine(n['cost_ns'])}): nothing "
-        "can be judged of such a length. Time several of them as one region."
+        f"{join_names(whole(n['names']))} {verb} less than an empty region of this clock ({fine(n['cost_ns'])}): "
+        "nothing can be judged of such a length. Time several of them as one region."
     )
 
 
@@ -37,8 +37,8 @@ def below(_: str, n: Numbers) -> str:
     more = f" ({len(names) - NAMED} more names are as short)" if len(names) > NAMED else ""
     verb = "takes" if len(names) == 1 else "take"
     return (
-        f"{listed(names[:NAMED])}{more} {verb} less than {fine(n['t_min_ns'])}, the shortest that this timer measures "
-        f"to 1 %: part of their variation comes from the timer. Time {listed(calls)} as one region."
+        f"{join_names(names[:NAMED])}{more} {verb} less than {fine(n['t_min_ns'])}, the shortest that this timer "
+        f"measures to 1 %: part of their variation comes from the timer. Time {join_names(calls)} as one region."
     )
 
 
@@ -153,7 +153,7 @@ def no_cause(program: str, n: Numbers) -> str:
 def other_machine(_: str, n: Numbers) -> str:
     """Return the sentence about files of different machines."""
     return (
-        f"The files are of different machines ({listed(whole(n['machines']))}): times of each are right, but "
+        f"The files are of different machines ({join_names(whole(n['machines']))}): times of each are right, but "
         "their differences come from the machines and the code together."
     )
 
@@ -169,17 +169,17 @@ def other_timer(_: str, n: Numbers) -> str:
 
 def one_side(_: str, n: Numbers) -> str:
     """Return the sentence about names that occur on one side only."""
-    return f"Only the {n['side']} files have {listed(whole(n['names']))}."
+    return f"Only the {n['side']} files have {join_names(whole(n['names']))}."
 
 
 def some_files(_: str, n: Numbers) -> str:
     """Return the sentence about names that occur in some of the files only."""
-    return f"Not all {n['files']} files have {listed(whole(n['names'])[:NAMED])}{_more(n['names'])}."
+    return f"Not all {n['files']} files have {join_names(whole(n['names'])[:NAMED])}{_more(n['names'])}."
 
 
 def cut_files(_: str, n: Numbers) -> str:
     """Return the sentence about files that end before they were closed."""
-    which = f"{listed(n['files'][:NAMED])}{_more(n['files'])}"
+    which = f"{join_names(n['files'][:NAMED])}{_more(n['files'])}"
     verb = "was" if len(n["files"]) == 1 else "were"
     return (
         f"{which} {verb} not closed: a process was ended, still runs, or a file is cut off. Their complete part is "

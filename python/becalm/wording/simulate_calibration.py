@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from becalm.results.simulate_calibration import DOUBTFUL, Calibration
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted, duration
 
 WANTED = 0.1
@@ -12,7 +12,9 @@ WANTED = 0.1
 
 def not_reached(calibration: Calibration) -> str:
     """Return the sentence about the sizes that the budget was too small for."""
-    return f"The budget was over before there were two runs with {listed(map(str, calibration.not_reached))} groups."
+    return (
+        f"The budget was over before there were two runs with {join_names(map(str, calibration.not_reached))} groups."
+    )
 
 
 FAILURE = (

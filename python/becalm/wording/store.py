@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from becalm.results.store import StoreBackup, StoreHealth, StoreRepair
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted, memory
 
 _ROWS = {
@@ -66,7 +66,7 @@ def repair(store_repair: StoreRepair) -> str:
     if store_repair.missing:
         lines.append(f"Lost or left out, by the counts of their studies: {rows(store_repair.missing)}.")
     if store_repair.described_anew:
-        numbers = listed(map(str, store_repair.described_anew))
+        numbers = join_names(map(str, store_repair.described_anew))
         lines.append(f"Nothing but runs and records is left of study {numbers}: becalm export N --format csv")
     if store_repair.pages:
         lines.append(f"{counted(store_repair.pages, 'page')} could not be read in full.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording import compare, survey, tune
 from becalm.wording.printable import printable
 
@@ -60,7 +60,7 @@ def equal_layouts(program: str, n: Numbers) -> str:
 
 def neighbours(program: str, n: Numbers) -> str:
     """Return the sentence about neighbours that ran alongside the programs."""
-    names = listed(printable(neighbour) for neighbour in n["neighbours"])
+    names = join_names(printable(neighbour) for neighbour in n["neighbours"])
     where = f" on CPUs {n['cpus']}" if n["cpus"] else ""
     return f"Running next to {program or 'these runs'}{where}: {names}."
 
@@ -101,7 +101,7 @@ def nothing(program: str, n: Numbers) -> str:
 def same_machine(program: str, n: Numbers) -> str:
     """Return the sentence about host names that are the same machine."""
     return (
-        f"{listed(n['hosts'])} are one machine, measured at the same time: they disturbed each other, and count as "
+        f"{join_names(n['hosts'])} are one machine, measured at the same time: they disturbed each other, and count as "
         "several hosts although they are one. Name the machine only once."
     )
 

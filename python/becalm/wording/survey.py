@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted, percent
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def surveyed(result: SurveyResult, short: Sequence[str] = ()) -> str:
             f"{odd} of {counted(len(judged), 'machine')} flagged as slower or noisier than their peers; {rest}."
         )
     if result.lost:
-        lines.append(f"{counted(len(result.lost), 'machine')} returned no result: {listed(result.lost)}.")
+        lines.append(f"{counted(len(result.lost), 'machine')} returned no result: {join_names(result.lost)}.")
     if result.interrupted or short:
-        fewer = f"; {listed(short)} gave fewer loops than requested" if short else ""
+        fewer = f"; {join_names(short)} gave fewer loops than requested" if short else ""
         lines.append(f"Interrupted; the result is of what was measured until then{fewer}.")
     if not judged:
         hosts = {row.host for row in result.rows}

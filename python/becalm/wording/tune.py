@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from becalm.files.tables import toml_key, toml_value
 from becalm.nouns.finding import Interval
 from becalm.results.tune_arms import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted, percent
 from becalm.wording.printable import one_line
 
@@ -275,7 +275,7 @@ def _not_searched(tune_verdict: TuneVerdict, who: str) -> list[str]:
     arms = list(dict.fromkeys(row.arm for row in tune_verdict.comparisons))
     if not arms:
         return [f"No settings were tried for {who}: after the first look there was no time for a search."]
-    only = listed(map(named, arms))
+    only = join_names(map(named, arms))
     lines = [f"After the first look at {who} there was no time for a search, only for {only}."]
     lines[0] += " A longer --budget allows one."
     return [*lines, *(row.sentence for row in tune_verdict.comparisons)]
@@ -324,7 +324,7 @@ PROFILE_FILE = "tuned.toml"
 def profile(tune_verdict: TuneVerdict) -> str:
     """Return the recommended settings as a profile in TOML."""
     name = f"tuned-{tune_verdict.study}" if tune_verdict.study is not None else "tuned"
-    programs = listed(tune_verdict.programs)
+    programs = join_names(tune_verdict.programs)
     # Readers of profiles expect it on one line.
     description = one_line(f"Found by becalm tune ({tune_verdict.method}) for {programs} on {tune_verdict.host}")
     lines = [

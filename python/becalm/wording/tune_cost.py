@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from becalm.results.tune_cost import TuneCost
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.compare import counted, duration, percent, spent
 
 
@@ -17,7 +17,7 @@ def cost(tune_cost: TuneCost) -> str:
     elif tune_cost.search_runs is None:
         head = f"A search ({tune_cost.method}) in {candidates} for as long as it is worth it"
         if tune_cost.factors and tune_cost.objective != "time":
-            head = f"A sweep of {listed(tune_cost.factors)}"
+            head = f"A sweep of {join_names(tune_cost.factors)}"
         head += f", then about {counted(tune_cost.confirm_runs, 'fresh run')}"
     else:
         head = (

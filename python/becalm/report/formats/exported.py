@@ -13,7 +13,7 @@ from becalm.errors import UsageError
 from becalm.nouns.run import Run
 from becalm.nouns.workload import Workload
 from becalm.report.document import Document, by_program
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording.printable import encodable
 from becalm.wording.program_names import names_of, program_labels
 
@@ -74,4 +74,5 @@ def _all(document: Document, units: Collection[str], *, unique: bool) -> Iterato
             yield Exported(name, workload, runs, unit, tuple(value * scale for value in values))
         else:
             problem = "no wall time is known" if metric is None else f"its values are in {metric.unit or 'no unit'}"
-            yield f"{title} is left out, {problem}, and the format holds {listed(f'{unit}s' for unit in sorted(units))}"
+            held = join_names(f"{unit}s" for unit in sorted(units))
+            yield f"{title} is left out, {problem}, and the format holds {held}"

@@ -7,7 +7,7 @@ from becalm.report.export_settings.forms import files
 from becalm.report.table import Table
 from becalm.results.export_settings import Origin, ProductionFile
 from becalm.results.tune import TuneVerdict
-from becalm.units import listed
+from becalm.units import join_names
 from becalm.wording import tune as sentences
 from becalm.wording.printable import one_line
 
@@ -16,7 +16,7 @@ def production_files(verdict: TuneVerdict) -> tuple[ProductionFile, ...]:
     """Return the files; nothing without a recommendation, or where the machine could not report the places."""
     if verdict.production is None or not verdict.settings:
         return ()
-    programs = listed(verdict.programs)
+    programs = join_names(verdict.programs)
     number = "" if verdict.study is None else f"-{verdict.study}"
     origin = Origin(
         name=Line(f"becalm{number or '-tuned'}"),

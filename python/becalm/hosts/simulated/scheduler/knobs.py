@@ -16,7 +16,7 @@ from becalm.errors import UsageError
 from becalm.hosts.simulated.scheduler import versions
 from becalm.nouns.knob import Knob, catalogue, find
 from becalm.nouns.settings import Settings
-from becalm.units import listed
+from becalm.units import join_names
 
 Request = dict[str, Any]
 
@@ -128,7 +128,7 @@ def _why(row: KnobRow | None, version: versions.Version) -> str:
         other for other in versions.TABLE
         if (other.state(feature) is not None if feature != row.name else other.policy in row.policies)
     ]  # fmt: skip
-    where = listed(f"sim:{other.policy}?kernel={other.name}" for other in others)
+    where = join_names(f"sim:{other.policy}?kernel={other.name}" for other in others)
     have = "have" if len(others) > 1 else "has"
     return f"the scheduler {version.policy} of Linux {version.name} has none; {where} {have} it"
 
