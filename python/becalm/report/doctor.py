@@ -37,7 +37,7 @@ def tables(diagnosis: Diagnosis) -> Iterator[Cells]:
     lacking = [row for row in diagnosis.facts.get("abilities") or [] if row["have"] is not True]
     if lacking:
         rows = tuple((row["title"], row["reason"], row["way_out"] or "") for row in lacking)
-        yield Cells("What is missing", ("", "why", "way out"), rows)
+        yield Cells("Missing", ("", "why", "way out"), rows)
 
 
 def _header(diagnosis: Diagnosis) -> RenderableType:
@@ -264,7 +264,7 @@ def _micro(ns: float) -> str:
 
 
 def _findings(findings: tuple[Advice, ...]) -> RenderableType:
-    table = _table("What to know", mark=True)
+    table = _table("Findings", mark=True)
     for finding in findings:
         text = Text(finding.what, STYLES[finding.severity])
         text.append(" ".join(["", *(part for part in (finding.matters, finding.way_out) if part)]), "default")
@@ -277,7 +277,7 @@ def _abilities(facts: Facts, arrow: str) -> list[RenderableType]:
     parts: list[RenderableType] = []
     lacking = [row for row in rows if row["have"] is not True]
     if lacking:
-        table = _table("What is missing")
+        table = _table("Missing")
         # Abilities with the same way out are listed together, with the way out below them.
         for way_out in dict.fromkeys(row["way_out"] for row in lacking):
             for title, reason in _reasons([row for row in lacking if row["way_out"] == way_out]):

@@ -91,7 +91,7 @@ def _markdown(conclusion: Conclusion) -> Iterator[str]:
         if table.note:
             yield from (escaped(table.note), "")
     if findings := _findings(conclusion):
-        yield from ("## To know", "", *(f"- {escaped(finding.sentence)}" for finding in findings))
+        yield from ("## Findings", "", *(f"- {escaped(finding.sentence)}" for finding in findings))
 
 
 FORMS: dict[str, Callable[[Conclusion], str]] = {

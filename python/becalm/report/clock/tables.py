@@ -18,7 +18,7 @@ def tables(report: ClockReport) -> Iterator[Table]:
 
 def results(report: ClockReport) -> Iterator[Table]:
     """Yield the tables of trust in the clock and of the results of each timer."""
-    yield Table("What the clock is worth", ("", ""), tuple(words.trusted(report.trust)))
+    yield Table("Trust in the clock", ("", ""), tuple(words.trusted(report.trust)))
     if report.cells:
         head = ("timer", "from", "cost", "step", "t_min", "CV", "t_diff", "null", "raw", "removed", "sets")
         rows = tuple(

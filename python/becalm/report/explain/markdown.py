@@ -23,5 +23,5 @@ def _lines(explanation: Explanation) -> Iterator[str]:
         if table.note:
             yield from (escaped(table.note), "")
     if explanation.findings:
-        yield from ("## To know", "", *(f"- {escaped(finding.sentence)}" for finding in explanation.findings), "")
+        yield from ("## Findings", "", *(f"- {escaped(finding.sentence)}" for finding in explanation.findings), "")
     yield tables.studies(explanation)

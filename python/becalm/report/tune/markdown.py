@@ -44,5 +44,5 @@ def _lines(verdict: TuneVerdict) -> Iterator[str]:
         if table.note:
             yield from (escaped(table.note), "")
     if verdict.findings:
-        yield from ("## To know", "", *(f"- {escaped(finding.sentence)}" for finding in verdict.findings), "")
+        yield from ("## Findings", "", *(f"- {escaped(finding.sentence)}" for finding in verdict.findings), "")
     yield escaped(tables.facts(verdict))

@@ -24,7 +24,7 @@ from becalm.wording.tune import TIMED, change, ends, factor, share, value_text
 NAMES = {BASELINE: "no settings", TUNED: "chosen settings"}
 """The names of arms in tables, where they differ from the arms' own names."""
 
-KNOBS = "What each setting does"
+KNOBS = "Effect of each setting"
 """The title of the table below which the terminal draws a plot."""
 
 TESTS = "Tests"
@@ -256,7 +256,7 @@ def transfer(verdict: TuneVerdict) -> Table:
 def trials(verdict: TuneVerdict) -> Table:
     """Return the table of the trials of a search for the fastest settings, with a column for each setting."""
     if not timed(verdict):
-        return Table("What was tried", (), ())
+        return Table("Trials", (), ())
     chosen = (
         [trial for trial in verdict.trials if trial.best or trial.spread is None] if _many(verdict) else verdict.trials
     )
@@ -275,7 +275,7 @@ def trials(verdict: TuneVerdict) -> Table:
         else ""
     )
     note = f"Few runs each, so the numbers are noisy and the lowest is lucky. Empty: unchanged. *: chosen.{some}"
-    return Table("What was tried", ("trial", response.name(verdict), *names), rows, tuple(range(2 + len(names))), note)
+    return Table("Trials", ("trial", response.name(verdict), *names), rows, tuple(range(2 + len(names))), note)
 
 
 def lost(trial: Trial) -> str:

@@ -59,7 +59,7 @@ def test_no_number_name_or_result_is_lost_on_the_terminal(verdict, width):
     arm = next(arm for arm in verdict.arms if arm.name == best.arm)
     for cell in (response.gain(verdict, best)[0], response.deviation(verdict, arm), "2."):
         assert cell in row
-    answers = "Before and after", "What each setting does", "(time in seconds)", "becalm export-settings"
+    answers = "Before and after", "Effect of each setting", "(time in seconds)", "becalm export-settings"
     for part in (*answers, "Best place", "Models", "Analysis of variance", "lack of fit", "Coefficients"):
         assert part in words
     assert "ratio" not in row
@@ -68,7 +68,7 @@ def test_no_number_name_or_result_is_lost_on_the_terminal(verdict, width):
 
 def test_markdown_has_the_tables_of_the_surface_and_every_trial(verdict):
     text = as_markdown(verdict)
-    for part in ("Canonical analysis", "Analysis of variance", "What was tried", "Runs"):
+    for part in ("Canonical analysis", "Analysis of variance", "Trials", "Runs"):
         assert f"## {part}" in text
     assert "| 10 ms | 10 ms |" in text, "levels are said in a unit that people read"
 
