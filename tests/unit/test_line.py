@@ -40,5 +40,5 @@ def test_a_stored_plan_with_a_line_end_is_damaged():
     conform(SettingPlace, place, "place")
     with pytest.raises(ValueError, match=r"place\.after has the control character"):
         decode(SettingPlace, {**stored, "after": "1\nkernel.core_pattern = |/x"}, "place")
-    with pytest.raises(TypeError, match=r"place\.path is 1, which is not a text"):
+    with pytest.raises(ValueError, match=r"place\.path is 1, which is not a text"):
         decode(SettingPlace, {**stored, "path": 1}, "place")
