@@ -17,7 +17,6 @@ from rich.text import Text
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.study import StoredStudy
 from becalm.report import sort_order
-from becalm.report.axis import Axis
 from becalm.report.line_breaks import Trimmed
 from becalm.report.table_width import Fitted, Names
 from becalm.results.compare import Answer, Difference, Place, Summary, Verdict
@@ -240,6 +239,8 @@ def sorted_differences(result: Verdict) -> list[Difference]:
 
 def _intervals(differences: Sequence[Difference], plain: bool, width: int = 48) -> RenderableType | None:
     """Return a line for each comparison on a common axis in percent, with zero marked."""
+    from becalm.report.axis import Axis  # A measurement starts without it.
+
     known = [d for d in differences if math.isfinite(d.low) and math.isfinite(d.high)]
     if not known:
         return None

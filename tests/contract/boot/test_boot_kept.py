@@ -361,7 +361,7 @@ def test_apply_boot_refuses_invalid_profiles_and_options(tmp_path):
     root = debian(tmp_path / "root")
     before = snapshot(root)
     live = Profile("live", Settings.of({"aslr": "off", "swappiness": 10}))
-    message = "Nothing of live is set at boot here. aslr, swappiness: not set at boot, but without --boot."
+    message = "No setting of live is set at boot here. aslr, swappiness: not set at boot, but without --boot."
     with pytest.raises(UsageError, match=f"^{re.escape(message)}$"):
         api.apply(live, root=str(root), boot=True)
     with pytest.raises(UsageError, match="not for one program"):

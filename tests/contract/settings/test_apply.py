@@ -283,7 +283,7 @@ def test_a_program_that_is_not_there_is_exit_code_4_and_everything_is_restored(b
         (["apply", "77"], 2, "no study 77"),
         (["apply", "last"], 2, "empty"),
         (["knobs", "governer"], 2, "Did you mean 'governor'"),
-        (["apply", "--strict", "pyperf"], 2, "Not everything of pyperf"),
+        (["apply", "--strict", "pyperf"], 2, "Not all settings of pyperf can be set"),
     ],
 )
 def test_refusals_are_sentences_with_an_exit_code(becalm, root, arguments, code, says):

@@ -76,7 +76,7 @@ def test_training_is_told_written_and_taken(tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="becalm place train --save"):
         place(tasks, CHIPS, known, method="svm", weights=tmp_path)
     (tmp_path / "mlp.json").write_text("{}")
-    with pytest.raises(UsageError, match=r"cannot be used: it has no 'about'\."):
+    with pytest.raises(UsageError, match=r"cannot be used: it lacks 'about'\."):
         place(tasks, CHIPS, known, method="mlp", weights=tmp_path)
     (tmp_path / "mlp.json").write_text("{")
     with pytest.raises(UsageError, match="cannot be used"):
