@@ -34,7 +34,6 @@ class Ability(StrEnum):
     READ_LOAD = "read_load", "the load of the machine", "other work of the machine disturbs runs"
     FOLLOW = "follow", "following of running programs", "shows what delays a service without restarting it"
     LOADED = "loaded", "known load alongside programs", "tells which load makes a program slow"
-    COUNT_WAITS = "count_waits", "counting whom programs wait for", "names who slowed a program without an estimate"
     RECONNECT = "reconnect", "reconnecting after a lost connection", "a study of hours outlives a network failure"
     REAL_TIME = (
         "real_time",

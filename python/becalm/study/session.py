@@ -15,8 +15,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from becalm import hosts
-from becalm.errors import MachineError, StoreError, UnsettledError
+from becalm.errors import MachineError, StoreError, UnsettledError, UsageError
 from becalm.hosts import (
+    Ability,
     Access,
     Event,
     Host,
@@ -304,8 +305,8 @@ def open_session(measuring: SessionOptions, title: str) -> Iterator[StudySession
                 waits_by=measuring.by,
             )
             with hosts.open(measuring.host, access) as host:
-                if measuring.by is not None:
-                    hosts.need(host.name, host.abilities(), hosts.Ability.COUNT_WAITS)
+                if measuring.by is not None and not (can := host.abilities()[Ability.READ_LOAD]):
+                    raise UsageError(f"--by counts whom programs wait for, which {host.name} cannot. {can.sentence}")
                 opened = StudySession(store, host, measuring, spool)
                 yield opened
                 if opened.unsettled is not None:

@@ -7,9 +7,7 @@ from becalm.errors import UsageError
 
 
 def test_a_simulated_host_has_no_kernel_that_counts():
-    with pytest.raises(
-        UsageError, match=r"Not available on sim:drift: counting whom programs wait for. It is simulated"
-    ):
+    with pytest.raises(UsageError, match="--by counts whom programs wait for, which sim:drift cannot"):
         becalm.run("spin 20ms", host="sim:drift", runs=2, by="bpf", store=False)
 
 
