@@ -4,7 +4,7 @@
 //! `table` lists the sources, one file each (`interface`: their common interface). A `reader` keeps their
 //! files open and takes a `Snapshot`: a flat list of numbers that a `layout` names. `snapshot::difference`
 //! computes how far each counter moved, either exactly or not at all with a reason. `sampler` takes a
-//! `series` of states at a rate that costs next to nothing. `file` and `bytes` read; `membership` finds the
+//! `series` of states at a rate that costs next to nothing. `file` and `bytes` read, `directory_entries` lists; `membership` finds the
 //! process's control groups; `process` sums one process's threads into an `account`, and `process_sums` asks
 //! the kernel for its own sums; `processes` looks at all processes, `others` at those that are not measured,
 //! and `stat` parses what both read; `taskstats` asks over `netlink` for the accounts of ended tasks
@@ -25,6 +25,7 @@ mod bytes;
 mod cgroup;
 pub mod course;
 pub mod delays;
+mod directory_entries;
 mod diskstats;
 pub mod energy;
 pub mod file;

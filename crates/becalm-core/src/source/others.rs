@@ -12,10 +12,10 @@
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
 use super::affinity::{allowed, Cpus};
+use super::directory_entries::{entries, entry, rewind};
 use super::pid_stat::PidStat;
 use super::process::thread_ids;
 use super::process_sums::process_cpu_ns;
@@ -347,29 +347,6 @@ pub fn group(pid: u32) -> String {
     deepest.map(|path| path.trim_start_matches('/').to_owned()).unwrap_or_default()
 }
 
-fn rewind(directory: &File) {
-    // SAFETY: no pointers.
-    unsafe { libc::lseek(directory.as_raw_fd(), 0, libc::SEEK_SET) };
-}
-
-/// Fill the buffer with entries of a directory; return 0 at its end, or if it cannot be read.
-fn entries(directory: &File, buffer: &mut [u8]) -> usize {
-    // SAFETY: the buffer is live, and its length is its own.
-    let length = unsafe {
-        libc::syscall(libc::SYS_getdents64, directory.as_raw_fd(), buffer.as_mut_ptr(), buffer.len())
-    };
-    usize::try_from(length).unwrap_or(0)
-}
-
-/// Return the number in the name of the entry at a place, if it has one, and the place of the next
-/// (getdents64(2): 8 bytes of inode, 8 of offset, 2 of length, 1 of type, the name and a zero).
-fn entry(bytes: &[u8], at: usize) -> Option<(Option<u32>, usize)> {
-    let length = usize::from(u16::from_ne_bytes(bytes.get(at + 16..at + 18)?.try_into().ok()?));
-    let name = bytes.get(at + 19..at + length)?.split(|byte| *byte == 0).next()?;
-    let number = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
-    Some((number, at + length))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -445,25 +422,5 @@ mod tests {
         others.seen.insert(30, seen(false));
         assert!(others.is_own(40, 7) && others.is_own(41, 20));
         assert!(!others.is_own(42, 30) && !others.is_own(43, 1) && !others.is_own(44, 0));
-    }
-
-    #[test]
-    fn entries_of_a_directory_are_numbers_or_not() {
-        let entry_of = |name: &[u8]| {
-            let length = (19 + name.len() + 1).next_multiple_of(8);
-            let mut bytes = vec![0; length];
-            bytes[16..18].copy_from_slice(&(length as u16).to_ne_bytes());
-            bytes[19..19 + name.len()].copy_from_slice(name);
-            bytes
-        };
-        let bytes = [entry_of(b"self"), entry_of(b"4711"), entry_of(b"12ab")].concat();
-        let mut found = Vec::new();
-        let mut at = 0;
-        while let Some((number, next)) = entry(&bytes, at) {
-            found.push(number);
-            at = next;
-        }
-        assert_eq!(found, [None, Some(4711), None]);
-        assert_eq!(entry(&bytes[..10], 0), None);
     }
 }

@@ -6,9 +6,9 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
 
 use super::bytes::{number, Words};
+use super::directory_entries::{entries, entry};
 use crate::exec::tree::is_spared;
 
 /// The largest number of processes: with more of them the memory is unknown.
@@ -83,17 +83,15 @@ impl Resident {
     fn children(&mut self, pid: libc::pid_t) {
         let Some(directory) = open(format_args!("/proc/{pid}/task")) else { return };
         loop {
-            // SAFETY: the buffer is live and has the given length.
-            let length = unsafe {
-                let room = self.entries.as_mut_ptr();
-                libc::syscall(libc::SYS_getdents64, directory.as_raw_fd(), room, self.entries.len())
-            };
-            let Some(length) = usize::try_from(length).ok().filter(|length| *length > 0) else { return };
+            let length = entries(&directory, &mut self.entries[..]);
+            if length == 0 {
+                return;
+            }
             let mut at = 0;
             while let Some((task, next)) = entry(&self.entries[..length], at) {
                 at = next;
                 if let Some(task) = task {
-                    self.of_thread(pid, task);
+                    self.of_thread(pid, task.into());
                 }
             }
         }
@@ -123,15 +121,6 @@ impl Resident {
             }
         }
     }
-}
-
-/// Return the number in the name of an entry of getdents64(2), if it has one, and the place of the next: 8
-/// bytes inode, 8 offset, 2 length, 1 type, and the name with its zero.
-fn entry(entries: &[u8], at: usize) -> Option<(Option<u64>, usize)> {
-    let length = usize::from(u16::from_ne_bytes(entries.get(at + 16..at + 18)?.try_into().ok()?));
-    let name = entries.get(at + 19..at + length)?;
-    let name = &name[..name.iter().position(|byte| *byte == 0)?];
-    Some((number(name), at + length))
 }
 
 fn open(path: std::fmt::Arguments) -> Option<File> {
@@ -173,16 +162,5 @@ mod tests {
         drop(made.stdin.take());
         made.wait().unwrap();
         assert_eq!(resident.below(pid), None, "it has gone");
-    }
-
-    #[test]
-    fn entries_of_a_directory_are_cut_safely() {
-        let mut bytes = [0_u8; 24];
-        bytes[16..18].copy_from_slice(&24_u16.to_ne_bytes());
-        bytes[19..22].copy_from_slice(b"417");
-        assert_eq!(entry(&bytes, 0), Some((Some(417), 24)));
-        bytes[19] = b'.';
-        assert_eq!(entry(&bytes, 0), Some((None, 24)));
-        assert_eq!((entry(&bytes, 24), entry(&bytes[..20], 0), entry(&bytes[..3], 0)), (None, None, None));
     }
 }
