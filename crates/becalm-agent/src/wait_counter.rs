@@ -7,15 +7,15 @@ pub struct CountedWaits {
     pub by_process: Vec<(u32, String, u64)>,
     /// Time in which another task of the programs ran, ns.
     pub own_ns: u64,
-    /// Time in which the CPU was idle, about to take the task, ns.
+    /// Time in which the CPU was idle: it was about to take the task, or a quota held the task back, ns.
     pub idle_ns: u64,
-    /// Time in which nobody knows who ran, ns.
+    /// Time from before the tasks that the kernel's log holds, ns.
     pub unknown_ns: u64,
 }
 
-/// A counter of waits.
+/// A counter of the waits of programs.
 pub trait WaitCounter {
-    /// Take what these processes start for programs.
+    /// Count the waits of all processes that these start from now on: they are the programs.
     fn begin(&mut self, starters: [u32; 3]);
 
     /// Return the waits that have ended since the last call.

@@ -32,7 +32,7 @@ class Result(msgspec.Struct, frozen=True):
     def to_json(self) -> dict[str, Any]:
         """Return the documented, versioned form (docs/reference/json.md); infinite numbers and NaN become null."""
         head = {"becalm": VERSION, "schema": SCHEMA} | ({"kind": self.KIND} if self.KIND else {})
-        objects = {name: tuples and tuples._asdict() for name in self.OBJECTS for tuples in (getattr(self, name),)}
+        objects = {name: value._asdict() for name in self.OBJECTS if (value := getattr(self, name)) is not None}
         derived = {name: plain(getattr(self, name)) for name in self.DERIVED}
         result: dict[str, Any] = finite({**head, **plain_dict(self), **objects, **derived})
         return result

@@ -77,7 +77,7 @@ class SessionOptions:
     )
     by: str | None = option(
         None,
-        "Count in the kernel, as root, whom the programs wait for.",
+        "As root, count in the kernel which processes the programs wait for.",
         str | None,
         metavar="bpf",
         shown="an estimate",
