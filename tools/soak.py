@@ -53,7 +53,7 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--load", action="store_true", help="run every second time next to a load")
     parser.add_argument("--logs", type=Path, help="directory for the output of each run (default: a temporary one)")
     parser.add_argument("tiers", nargs="*", default=["rust", "unit", "contract", "system"], help="tiers to run")
-    options = parser.parse_args([word for word in arguments if word != "--"])
+    options = parser.parse_intermixed_args([word for word in arguments if word != "--"])
     logs = options.logs or Path(tempfile.mkdtemp(prefix="becalm-soak-"))
     logs.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
