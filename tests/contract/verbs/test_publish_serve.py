@@ -13,10 +13,9 @@ from becalm.verbs import publish_serve
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    becalm.run("spin 20ms", runs=5, host="sim:normal", seed=1, store=str(tmp_path / "runs.db"))
-    return str(tmp_path / "runs.db")
+def store(store):
+    becalm.run("spin 20ms", runs=5, host="sim:normal", seed=1, store=store)
+    return store
 
 
 @pytest.fixture

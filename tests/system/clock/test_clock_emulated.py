@@ -22,13 +22,6 @@ NOT_INVARIANT = "max"
 """The processor of QEMU: rdtscp is there, and nobody says that the counter runs at one rate."""
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    """A store of its own, and no evaluation of timers next to it."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
-
-
 @pytest.fixture(scope="module")
 def example(tmp_path_factory):
     """The example in C that writes a file of regions."""

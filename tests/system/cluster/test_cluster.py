@@ -25,13 +25,9 @@ need_module("distributed")
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
+def store(store, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    path = str(tmp_path / "runs.db")
-    monkeypatch.setenv("BECALM_STORE", path)
-    return path
+    return store
 
 
 class Heard(Quiet):

@@ -27,12 +27,9 @@ def slurm(tmp_path_factory):
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    path = str(tmp_path / "runs.db")
-    monkeypatch.setenv("BECALM_STORE", path)
-    return path
+def store(store, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "XDG_CACHE_HOME"))
+    return store
 
 
 def test_a_comparison_on_a_node_of_slurm(slurm, store, tmp_path):

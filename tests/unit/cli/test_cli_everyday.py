@@ -24,13 +24,6 @@ def as_usual(store):
     numbers.time_unit("")
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
-
-
 def invoke(*words):
     return CliRunner().invoke(group, list(words))
 

@@ -25,15 +25,6 @@ from becalm.verbs.run import run
 PROGRAMS = ["spin 20ms", "spin 20.4ms"]
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    path = str(tmp_path / "runs.db")
-    monkeypatch.setenv("BECALM_STORE", path)
-    return path
-
-
 class Odd(Wrapper):
     """A host that does something wrong at its fourth block, or has a program that is faster there."""
 

@@ -20,15 +20,6 @@ QUICK = {
 }
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    path = str(tmp_path / "runs.db")
-    monkeypatch.setenv("BECALM_STORE", path)
-    return path
-
-
 def test_settings_found_on_the_first_host_are_tried_on_the_others(store):
     verdict = tune(["spin 1s"], hosts=["sim:laptop-a", "sim:laptop-a:7", "sim:outside"], **QUICK)
     first, same, outside = verdict.hosts

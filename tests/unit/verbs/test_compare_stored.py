@@ -252,12 +252,6 @@ def test_studies_by_number_title_and_last(store):
     assert by_title.old == ("before (study 1)",)
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
-
-
 AGGREGATES = {"context": {}, "benchmarks": [{"name": "a_mean", "run_type": "aggregate", "real_time": 1}]}
 BAD = {
     "summaries alone": (AGGREGATES, "holds summaries only"),

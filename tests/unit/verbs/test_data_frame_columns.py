@@ -11,12 +11,6 @@ SIM = {"host": "sim:normal", "seed": 1}
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return str(tmp_path / "runs.db")
-
-
-@pytest.fixture
 def verdict(store):
     return becalm.compare("spin 20ms", "spin 21ms", runs=5, store=store, **SIM)
 

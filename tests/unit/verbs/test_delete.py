@@ -19,12 +19,6 @@ from becalm.verbs.listing import list_studies
 from becalm.wording.outcome import outcome
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return str(tmp_path / "runs.db")
-
-
 def filled(place, count=3):
     """Return the numbers of studies with two runs each, a text and what they came to."""
     with Store.open(place) as opened:

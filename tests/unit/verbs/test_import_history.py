@@ -52,11 +52,6 @@ def written(path, content):
     return path
 
 
-@pytest.fixture
-def store(tmp_path):
-    return str(tmp_path / "runs.db")
-
-
 def sessions(store, project):
     return becalm.history(project, store=store).sessions
 

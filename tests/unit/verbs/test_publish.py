@@ -68,9 +68,7 @@ def site(places, tmp_path_factory):
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    store = str(tmp_path / "runs.db")
+def store(store):
     becalm.run("spin 20ms", runs=5, host="sim:normal", seed=1, store=store)
     becalm.run("spin 21ms", runs=5, host="sim:normal", seed=2, store=store)
     return store

@@ -15,12 +15,6 @@ from becalm.verbs.records import conclude, export, import_, show, stored
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return str(tmp_path / "runs.db")
-
-
-@pytest.fixture
 def exported(store):
     becalm.compare(["spin 1s", "spin 2s"], runs=4, host="sim:normal", seed=1, store=store)
     return json.loads(export("last", store=store))

@@ -25,15 +25,6 @@ NAMES = [f"sim:normal:{seed}" for seed in range(1, 13)]
 
 
 @pytest.fixture
-def store(tmp_path, monkeypatch):
-    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    path = str(tmp_path / "runs.db")
-    monkeypatch.setenv("BECALM_STORE", path)
-    return path
-
-
-@pytest.fixture
 def odd(monkeypatch):
     """sim:normal:5 is slower by 8 %."""
     real = hosts.open

@@ -14,12 +14,6 @@ from becalm.verbs.tune_programs import own_factors
 HOSTS = ["sim:normal", "sim:drift", "sim:bursts"]
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
-
-
 def chosen(**options):
     return becalm.tune_programs(
         "spin {n}ms", **{"factors": {"n": "20,22,24,26,28,30"}, "runs": 5, "seed": 1, **options}

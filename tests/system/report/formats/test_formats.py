@@ -3,17 +3,10 @@
 import json
 import subprocess
 
-import pytest
 from tests.needs import need
 
 from becalm.study.stored import stored
 from becalm.verbs.records import import_
-
-
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return str(tmp_path / "runs.db")
 
 
 def test_a_file_of_hyperfine_itself_is_read(store, tmp_path):

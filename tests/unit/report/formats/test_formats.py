@@ -160,12 +160,6 @@ def test_units_that_are_no_time_are_refused(tmp_path):
         read(path)
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return str(tmp_path / "runs.db")
-
-
 @pytest.mark.usefixtures("drawn_once")
 def test_an_exported_study_can_be_imported(store, tmp_path):
     (first,) = import_(DATA / "hyperfine-1.20.json", store)

@@ -162,12 +162,6 @@ def test_a_file_of_which_nothing_can_be_used_is_refused_with_all_reasons(tool, t
     assert str(refused.value).endswith(".")
 
 
-@pytest.fixture
-def store(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
-
-
 @pytest.mark.usefixtures("drawn_once", "store")
 def test_omissions_are_stored_and_reported_by_every_verb(tmp_path):
     path = file(tmp_path, google(iteration("a"), iteration("b"), iteration("zero", real_time=0)), "old.json")
