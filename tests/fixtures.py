@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.directories import use_directories
 from tests.places import ROOT
 from tests.unit.analysis import confirmations
 from tests.unit.analysis.confirmations import PROGRAM, TRUTH, verdict
@@ -121,11 +122,7 @@ def replay(monkeypatch):
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     """A store for each test."""
-    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    path = tmp_path / "runs.db"
-    monkeypatch.setenv("BECALM_STORE", str(path))
-    return str(path)
+    return use_directories(monkeypatch, tmp_path)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.contract.conversation import Agent, Gate
+from tests.directories import use_directories
 
 from becalm.nouns.elsewhere import place_in
 
@@ -42,9 +43,7 @@ def gate(tmp_path):
 @pytest.fixture
 def own_directories(tmp_path, monkeypatch):
     """Keep what becalm writes in directories of this test, and check that nothing of a connection is left."""
-    for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
-        monkeypatch.setenv(variable, str(tmp_path / variable))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+    use_directories(monkeypatch, tmp_path)
     # Not tmp_path, because sockets go there, whose paths are short.
     with tempfile.TemporaryDirectory() as temporary:
         monkeypatch.setenv("TMPDIR", temporary)

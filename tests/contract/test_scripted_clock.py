@@ -264,13 +264,11 @@ def test_becalm_refuses_an_agent_with_scripted_figures(script_path):
     assert process.wait() == 0
 
 
-def test_a_comparison_has_exact_figures(script_path, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+def test_a_comparison_has_exact_figures(script_path, monkeypatch, store):
     slow, fast = ([run_row(ms, user_ns=MS) for ms in times] for times in ((40, 42, 44), (20, 21, 22)))
     scripted_becalm(monkeypatch, write_script(script_path, slow, fast))
     verdict = becalm.compare([["/bin/true"], ["/bin/false"]], expect=None, runs=12, warmup=0)
-    with Store.open(str(tmp_path / "runs.db")) as opened:
+    with Store.open(store) as opened:
         runs = list(opened.runs(verdict.study))
     for workload, times in enumerate(((40, 42, 44), (20, 21, 22))):
         walls = [run.wall_ns for run in runs if run.workload == workload]

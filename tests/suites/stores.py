@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from tests.directories import use_directories
 from tests.postgresql import database
 from tests.support.load_examples import LOADS, OTHERS, SERIES, begin
 from tests.support.store_examples import FACTS, STUDY, run
@@ -44,7 +45,7 @@ def postgresql_location(postgresql_server):
 @pytest.fixture
 def location(request, row, tmp_path, monkeypatch):
     """Return an empty store of a kind, by the fixture `KIND_location`."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    use_directories(monkeypatch, tmp_path)
     return request.getfixturevalue(f"{row.kind}_location")
 
 

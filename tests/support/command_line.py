@@ -6,6 +6,7 @@ import sys
 from dataclasses import dataclass
 
 import pytest
+from tests.directories import use_directories
 
 from becalm.cli.main import main
 
@@ -15,10 +16,8 @@ def home(tmp_path, monkeypatch):
     """Return a home directory for store, profiles and state of this test."""
     place = tmp_path / "home"
     place.mkdir()
-    for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.setenv(name, str(place / name))
+    use_directories(monkeypatch, place)
     monkeypatch.setenv("HOME", str(place))
-    monkeypatch.setenv("BECALM_STORE", str(place / "runs.db"))
     monkeypatch.setenv("COLUMNS", "100")
     monkeypatch.setenv("TZ", "UTC")
     return place

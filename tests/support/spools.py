@@ -14,7 +14,7 @@ def line(*rows):
 
 def spools(tmp_path):
     """Return the paths of all spools."""
-    return list((tmp_path / "state/becalm/spool").glob("*"))
+    return list((tmp_path / "XDG_STATE_HOME/becalm/spool").glob("*"))
 
 
 def abandon(store, number, data):

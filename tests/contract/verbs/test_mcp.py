@@ -40,9 +40,7 @@ CALLS = (
 
 
 @pytest.fixture
-def tree(tmp_path, monkeypatch):
-    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
+def tree(tmp_path, store):
     return laptop(tmp_path / "root")
 
 

@@ -18,14 +18,13 @@ def tree(tmp_path):
 
 
 @pytest.fixture
-def box(tree, tmp_path, monkeypatch):
+def box(tree, store):
     """Return a maker of toolboxes on the tree."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     toolboxes = []
 
     def make(allow, root=tree, **session):
         options = McpOptions(allow=Consent.of(allow))
-        where = {"root": str(root), "store": str(tmp_path / "runs.db"), **session}
+        where = {"root": str(root), "store": store, **session}
         toolboxes.append(Toolbox(options, SessionOptions.of(where)))
         return toolboxes[-1]
 

@@ -67,8 +67,8 @@ def test_a_benchmark_is_picked_by_a_name_that_has_a_colon(bench):
     assert [workload.name for workload in workloads.open([bench(THREE) + ":first: one"])] == ["first: one"]
 
 
-def test_pyperfs_time_of_a_loop_is_measured_despite_other_output(bench, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+@pytest.mark.usefixtures("store")
+def test_pyperfs_time_of_a_loop_is_measured_despite_other_output(bench):
     text = bench("print('before')\n" + THREE + "print('after', flush=True)\n")
     verdict = becalm.run(f"{text}:first: one", runs=3, store=False)
     # 2 ms a loop, of two calls each, by the benchmark's own account.
@@ -76,9 +76,9 @@ def test_pyperfs_time_of_a_loop_is_measured_despite_other_output(bench, tmp_path
     assert (metric.name, metric.unit, metric.mean.value) == ("time of a loop", "s", 0.001)
 
 
+@pytest.mark.usefixtures("store")
 def test_two_builds_are_compared_by_a_loop_though_their_loops_were_calibrated_differently(bench, tmp_path, monkeypatch):
     """The faster one has 100 times as many loops in a run: by the time of the process it would be the slower one."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.setattr(pyperf, "WORK_S", 1.0)
     for build, seconds in (("old", 0.5), ("new", 0.005)):
         (tmp_path / build).mkdir()

@@ -59,9 +59,9 @@ def damaged(data, rng):
     return bytes(out)
 
 
+@pytest.mark.usefixtures("store")
 @pytest.mark.parametrize("part", range(PARTS))
-def test_a_damaged_store_is_reported_in_sentences_and_changes_no_value(part, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def test_a_damaged_store_is_reported_in_sentences_and_changes_no_value(part, tmp_path):
     data, runs = whole()
     for seed in range(part, COPIES * PARTS, PARTS):
         store = tmp_path / f"{seed}.db"

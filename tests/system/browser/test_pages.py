@@ -2,6 +2,7 @@
 
 import pytest
 from msgspec.structs import replace
+from tests.directories import use_directories
 from tests.system.browser.browser import DESK, PHONE, look
 from tests.unit.analysis.test_history import TWO, recorded, slower
 from tests.unit.load.test_run_report import make
@@ -40,7 +41,7 @@ def pages(tmp_path_factory):
     place = tmp_path_factory.mktemp("pages")
     sim = {"host": "sim:normal", "seed": 1, "store": str(place / "runs.db")}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        use_directories(patch, place)
         run = becalm.run("spin 20ms", name=HOSTILE, runs=60, **sim)
         again = becalm.run("spin 21ms", name=HOSTILE, runs=60, **sim)
         compared = becalm.compare(["spin 20ms", "spin 21ms", "spin 20ms"], names=[HOSTILE, "b", "c"], runs=30, **sim)

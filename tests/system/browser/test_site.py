@@ -7,6 +7,7 @@ import re
 import subprocess
 
 import pytest
+from tests.directories import use_directories
 from tests.needs import need
 from tests.places import ROOT
 from tests.support.no_repository import outside_of_repositories
@@ -27,7 +28,7 @@ def site(tmp_path_factory):
     """Return the directory of a site."""
     place = tmp_path_factory.mktemp("site")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        use_directories(patch, place)
         outside_of_repositories(patch)
         fill(place, str(place / "runs.db"))
         becalm.publish(place / "site", store=str(place / "runs.db"), reports=2)

@@ -9,6 +9,7 @@ Two processes run these tests (`tools/run_tests.py system`), so that at most two
 """
 
 import pytest
+from tests.directories import use_directories
 from tests.system.guest.debian import Debian, install
 from tests.system.guest.kernels import EMULATED_CPUS, GROUPED, kernel_or_skip, shell
 
@@ -70,10 +71,3 @@ def bench(debian, monkeypatch):
     monkeypatch.setattr(AgentHost, "restart", restart_counting)
     monkeypatch.setattr(reconnecting.ReconnectingHost, "come_back", come_back_when_started)
     return machine
-
-
-def use_directories(patch, path):
-    """Have becalm keep its files below a directory."""
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
-        patch.setenv(name, str(path / name))
-    patch.setenv("BECALM_STORE", str(path / "runs.db"))

@@ -24,11 +24,8 @@ PROGRAM = f"echo {MARK} > /dev/ttyS0"
 
 
 @pytest.fixture
-def place(tmp_path, monkeypatch):
+def place(store, tmp_path, monkeypatch):
     """The directory of all that a killed becalm leaves: its store, its spool, its guest's files."""
-    for name in ("XDG_DATA_HOME", "XDG_STATE_HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     return tmp_path
 

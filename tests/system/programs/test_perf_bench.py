@@ -34,9 +34,7 @@ def test_there_are_recipes_of_each_kind():
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-def test_a_recipe_reads_what_perf_prints(recipe, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    store = str(tmp_path / "runs.db")
+def test_a_recipe_reads_what_perf_prints(recipe, store):
     metric, programs = taken_apart(recipe)
     for program in programs:
         verdict = becalm.run(program, metric=metric, runs=2, store=store, output="keep")

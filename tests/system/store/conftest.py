@@ -1,9 +1,9 @@
 """Stores for the tests of this folder."""
 
 import pytest
+from tests.directories import use_directories
 from tests.postgresql import database
-
-from becalm.store import Store
+from tests.support.open_store import store  # noqa: F401
 
 pytest.register_assert_rewrite("tests.suites")
 
@@ -11,11 +11,5 @@ pytest.register_assert_rewrite("tests.suites")
 @pytest.fixture
 def location(postgresql_server, tmp_path, monkeypatch):
     """Return an empty store of a PostgreSQL server."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    use_directories(monkeypatch, tmp_path)
     return database(postgresql_server)
-
-
-@pytest.fixture
-def store(location):
-    with Store.open(location) as opened:
-        yield opened

@@ -8,6 +8,7 @@ import json
 import pytest
 from markdown_it import MarkdownIt
 from msgspec import structs
+from tests.directories import use_directories
 from tests.support.load_examples import LOADS, SERIES
 from tests.support.pages import drawn_once, pages  # noqa: F401
 
@@ -94,8 +95,7 @@ def measured(tmp_path_factory):
     path = tmp_path_factory.mktemp("measured")
     (path / "suite.toml").write_text('[[program]]\nname = "a"\ncommand = "spin 20ms"\nreference = "30ms"\n')
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(path / "state"))
-        patch.setenv("BECALM_STORE", str(path / "runs.db"))
+        use_directories(patch, path)
         for make in MEASURED.values():
             make(path / "suite.toml")
         studies = becalm.list_studies(limit=None).studies
@@ -273,14 +273,12 @@ def test_a_written_file_is_read_back(readable, case, tmp_path):
 
 @pytest.mark.usefixtures("drawn_once")
 @pytest.mark.parametrize("kind", MEASURED)
-def test_a_store_takes_what_was_written(readable, kind, measured, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    place = str(tmp_path / "runs.db")
+def test_a_store_takes_what_was_written(readable, kind, measured, tmp_path, store):
     path = tmp_path / f"x{readable.ending}"
     path.write_text(written(measured[kind], readable), encoding="utf-8")
-    (number,) = import_(path, place)
-    assert walls(stored(number, place)) == walls(measured[kind])
-    assert export(number, format=readable.name, store=place)
+    (number,) = import_(path, store)
+    assert walls(stored(number, store)) == walls(measured[kind])
+    assert export(number, format=readable.name, store=store)
 
 
 def test_a_text_is_taken_by_one_reader(readable):

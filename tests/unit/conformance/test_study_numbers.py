@@ -7,6 +7,7 @@ import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from tests.directories import use_directories
 from tests.unit.files import region_files
 from tests.unit.verbs.test_corun import OPTIONS as CO_RUNS
 
@@ -106,8 +107,7 @@ def studies(tmp_path_factory):
     (place / "SADF").write_text('{"sysstat": {"hosts": []}}')
     null = {"host": "null", "store": file, "runs": 3}
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME"):
-            patch.setenv(name, str(place / name))
+        use_directories(patch, place)
         patch.setattr(repository, "_git", _no_git)
         becalm.run("spin", **null)
         becalm.compare(["spin", "spin 2"], **null)
@@ -138,15 +138,13 @@ def studies(tmp_path_factory):
 
 
 @pytest.fixture
-def store_of_all(studies, tmp_path, monkeypatch, file):
+def store_of_all(studies, tmp_path, monkeypatch, file, store):
     """Return the numbers of the studies by kind, in a copy of the store `file` that commands use."""
     place, numbers = studies
-    shutil.copy(place / file, tmp_path / "runs.db")
+    shutil.copy(place / file, store)
     for name in ("SADF", "REGIONS"):
         shutil.copy(place / name, tmp_path / name)
-    for name in ("XDG_STATE_HOME", "XDG_DATA_HOME", "XDG_CONFIG_HOME", "HOME"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+    monkeypatch.setenv("HOME", str(tmp_path / "HOME"))
     monkeypatch.chdir(tmp_path)
     return numbers
 

@@ -210,9 +210,7 @@ def test_json_keeps_what_is_drawn():
     assert again.summaries[0].course == comparison.summaries[0].course
 
 
-def test_columns_and_data_frames(tmp_path, monkeypatch):
-    store = str(tmp_path / "runs.db")
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def test_columns_and_data_frames(monkeypatch, store):
     comparison = becalm.compare(["spin 20ms", "spin 21ms"], host="sim:normal", runs=5, seed=1, store=store)
     assert becalm.columns(comparison)["name"] == ["spin 20ms", "spin 21ms"]
     assert becalm.columns(comparison, "differences")["answer"] == [str(comparison.differences[0].answer)]

@@ -22,9 +22,9 @@ from becalm.study.stored import stored
 from becalm.verbs.records import export
 
 
+@pytest.mark.usefixtures("location")
 def test_a_store_is_the_same_from_everywhere(tmp_path, monkeypatch):
     """Found again over a relative path, a symbolic link, and from another working directory."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
     monkeypatch.chdir(tmp_path)
@@ -36,8 +36,8 @@ def test_a_store_is_the_same_from_everywhere(tmp_path, monkeypatch):
             assert [(recovered.study_id, recovered.runs) for recovered in recover(store)] == [(number, 1)]
 
 
-def test_spools_of_other_stores_are_left_alone(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+@pytest.mark.usefixtures("location")
+def test_spools_of_other_stores_are_left_alone(tmp_path):
     with Store.open(str(tmp_path / "one.db")) as store, Store.open(str(tmp_path / "two.db")) as two:
         number = store.begin(STUDY, FACTS)
         abandon(store, number, line(run(0)))
@@ -45,31 +45,27 @@ def test_spools_of_other_stores_are_left_alone(tmp_path, monkeypatch):
         assert [recovered.runs for recovered in recover(store)] == [1]
 
 
-def test_a_store_that_cannot_take_runs_now_gets_them_later(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def test_a_store_that_cannot_take_runs_now_gets_them_later(monkeypatch, location):
     monkeypatch.setattr("becalm.store.location.BUSY_S", 0.05)
-    path = str(tmp_path / "runs.db")
-    with Store.open(path) as store:
+    with Store.open(location) as store:
         number = store.begin(STUDY, FACTS)
         abandon(store, number, line(run(0)))
-        with sqlite3.connect(path, isolation_level=None) as other:
+        with sqlite3.connect(location, isolation_level=None) as other:
             other.execute("BEGIN IMMEDIATE")
             assert recover(store) == []
             other.execute("ROLLBACK")
         assert [recovered.runs for recovered in recover(store)] == [1]
 
 
-def test_two_that_recover_at_once_take_turns(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    path = str(tmp_path / "runs.db")
-    with Store.open(path) as store:
+def test_two_that_recover_at_once_take_turns(location):
+    with Store.open(location) as store:
         numbers = [store.begin(STUDY, FACTS) for _ in range(10)]
         for number in numbers:
             abandon(store, number, line(run(0)))
     recovered = []
 
     def recover_all():
-        with Store.open(path) as opened:
+        with Store.open(location) as opened:
             recovered.extend(recover(opened))
 
     threads = [threading.Thread(target=recover_all) for _ in range(4)]
@@ -82,11 +78,10 @@ def test_two_that_recover_at_once_take_turns(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "directory", "link", "nowhere"])
-def test_a_spool_that_is_not_a_file_is_not_waited_for(tmp_path, monkeypatch, kind):
+def test_a_spool_that_is_not_a_file_is_not_waited_for(tmp_path, kind, location):
     """Somebody else may write to the directory, when root runs becalm with that user's home."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     (tmp_path / "elsewhere").write_bytes(line(run(0)))
-    with Store.open(str(tmp_path / "runs.db")) as store:
+    with Store.open(location) as store:
         number = store.begin(STUDY, FACTS)
         abandon(store, number, line(run(0)))
         (path,) = spools(tmp_path)
@@ -113,10 +108,9 @@ def test_a_spool_that_is_not_a_file_is_not_waited_for(tmp_path, monkeypatch, kin
         assert not (tmp_path / "nowhere").exists()
 
 
-def test_of_a_spool_that_never_ends_the_beginning_is_taken(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def test_of_a_spool_that_never_ends_the_beginning_is_taken(tmp_path, monkeypatch, location):
     monkeypatch.setattr("becalm.store.spool._LARGEST", 4096)
-    with Store.open(str(tmp_path / "runs.db")) as store:
+    with Store.open(location) as store:
         number = store.begin(STUDY, FACTS)
         abandon(store, number, line(run(0)))
         (path,) = spools(tmp_path)
@@ -132,8 +126,7 @@ def test_of_a_spool_that_never_ends_the_beginning_is_taken(tmp_path, monkeypatch
         assert list(store.runs(number)) == [run(0), run(1)]
 
 
-def test_a_spool_is_made_again_when_another_removes_it_before_it_is_locked(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def test_a_spool_is_made_again_when_another_removes_it_before_it_is_locked(tmp_path, monkeypatch, location):
     flock = fcntl.flock
     removed = []
 
@@ -143,7 +136,7 @@ def test_a_spool_is_made_again_when_another_removes_it_before_it_is_locked(tmp_p
             assert recover(store) == []
         flock(descriptor, operation)
 
-    with Store.open(str(tmp_path / "runs.db")) as store:
+    with Store.open(location) as store:
         number = store.begin(STUDY, FACTS)
         monkeypatch.setattr("becalm.store.spool.fcntl.flock", slow)
         with Spool.create(store) as spool:
@@ -152,15 +145,14 @@ def test_a_spool_is_made_again_when_another_removes_it_before_it_is_locked(tmp_p
             assert [os.path.samestat(os.fstat(spool.fileno()), path.stat()) for path in spools(tmp_path)] == [True]
 
 
-def test_the_spools_are_private(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    with Store.open(str(tmp_path / "runs.db")) as store:
+def test_the_spools_are_private(tmp_path, location):
+    with Store.open(location) as store:
         assert recover(store) == []
-        assert not (tmp_path / "state").exists(), "looking for spools makes no directory"
+        assert not (tmp_path / "XDG_STATE_HOME").exists(), "looking for spools makes no directory"
         with Spool.create(store):
             pass
-    for name in ("state/becalm", "state/becalm/spool"):
-        assert (tmp_path / name).stat().st_mode & 0o777 == 0o700
+    for name in ("becalm", "becalm/spool"):
+        assert (tmp_path / "XDG_STATE_HOME" / name).stat().st_mode & 0o777 == 0o700
 
 
 def test_no_place_for_spools_is_reported_before_anything_runs(tmp_path, monkeypatch):
@@ -187,20 +179,18 @@ def test_a_user_without_a_home_can_read_a_store(tmp_path, monkeypatch):
         Store.open()
 
 
-def test_recovered_runs_are_reported(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    path = str(tmp_path / "runs.db")
+def test_recovered_runs_are_reported(location):
     messages = []
-    with Store.open(path) as store:
+    with Store.open(location) as store:
         number = store.begin(STUDY, FACTS)
         abandon(store, number, line(run(0)))
-        stored(number, path, warned=messages.append)
+        stored(number, location, warned=messages.append)
         abandon(store, number, line(run(0)) + b"?\n")
-        export(number, store=path)
+        export(number, store=location)
         assert len(messages) == 1, "nobody asked"
-        export(number, store=path, warned=messages.append)
+        export(number, store=location, warned=messages.append)
         abandon(store, number, line(run(1)) + b"?\n")
-        done = CliRunner().invoke(command_list, ["--store", path, "--json"])
+        done = CliRunner().invoke(command_list, ["--store", location, "--json"])
     assert json.loads(done.stdout)["studies"][0]["runs"] == 2
     messages.append(done.stderr)
     assert [f"1 run of study {number}" in message for message in messages] == [True, False, True]

@@ -76,10 +76,10 @@ def copy(whole, tmp_path):
 
 
 @pytest.mark.parametrize("first", range(0, COPIES, 20))
-def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, monkeypatch, first):
+@pytest.mark.usefixtures("location")
+def test_any_damage_is_a_sentence_and_changes_no_value(whole, tmp_path, first):
     path, expected = whole
     data = path.read_bytes()
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     refused = []
     described = {study.number: study for study in list_studies(str(path), limit=None).studies}
     for number in range(first, first + 20):

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import traces
 import unchanged
+from tests.directories import VARIABLES
 
 GROUP = ("control group", "/sys/fs/cgroup/becalm-isolated")
 HOST = ("setting", "/proc/sys/kernel/hostname")
@@ -131,7 +132,7 @@ def test_everything_that_a_command_writes_by_itself_goes_into_the_private_direct
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
     variables = unchanged.environment(tmp_path)
     assert variables["TMPDIR"] == str(tmp_path)
-    for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"):
+    for name in VARIABLES:
         assert os.path.dirname(variables[name]) == str(tmp_path)
     assert variables["XDG_CACHE_HOME"] == "/cache", "kernels of guests are kept"
     assert variables["BECALM_TEST_RUN"] == tmp_path.name

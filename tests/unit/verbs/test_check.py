@@ -28,10 +28,8 @@ SIM = {"host": "sim:normal", "seed": 1, "budget": "2s", "store": False}
 
 
 @pytest.fixture(autouse=True)
-def own(tmp_path, monkeypatch):
+def own(tmp_path, monkeypatch, store):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
     for name in ("GITHUB_ACTIONS", "GITLAB_CI", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
 

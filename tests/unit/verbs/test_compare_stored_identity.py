@@ -53,9 +53,8 @@ def test_programs_of_one_name_are_paired_by_parameters(tmp_path):
     assert comparison.added == ("pack (threads=16)",)
 
 
+@pytest.mark.usefixtures("store")
 def test_studies_are_paired_as_files_are(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
     monkeypatch.setattr("becalm.verbs.records._wrong", lambda document, **how: "")
     becalm.import_(hyperfine(tmp_path / "old.json", THREADS))
     new = hyperfine(tmp_path / "new.json", dict(reversed(THREADS.items())))

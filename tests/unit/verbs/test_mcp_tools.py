@@ -18,13 +18,12 @@ PROGRAM = "spin 20ms"
 
 
 @pytest.fixture
-def box(tmp_path, monkeypatch):
+def box(store):
     """Return a maker of toolboxes on a simulated machine with a store of its own."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
     def make(allow="measure", host="sim:laptop-a", budget="30min", **session):
         options = McpOptions(allow=Consent.of(allow), budget_ns=mcp_toolbox.duration_ns(budget))
-        keywords = {"host": host, "store": str(tmp_path / "runs.db"), **session}
+        keywords = {"host": host, "store": store, **session}
         return Toolbox(options, SessionOptions.of(keywords))
 
     return make

@@ -5,6 +5,7 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from tests.directories import use_directories
 from tests.support.no_repository import no_repository, outside_of_repositories  # noqa: F401
 from tests.support.pages import undrawn  # noqa: F401
 from tests.support.sites import HOSTILE, SECRET, SESSIONS, fill
@@ -52,7 +53,7 @@ def places(tmp_path_factory):
     """Return a filled store and the numbers of its run and its comparison."""
     place = tmp_path_factory.mktemp("filled")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("XDG_STATE_HOME", str(place / "state"))
+        use_directories(patch, place)
         outside_of_repositories(patch)
         numbers = fill(place, str(place / "runs.db"))
     return str(place / "runs.db"), numbers
@@ -222,9 +223,7 @@ def test_a_study_that_cannot_be_concluded_does_not_stop_the_others(store, tmp_pa
     assert (tmp_path / "site/studies/1.csv").is_file()
 
 
-def test_names_that_are_no_text_are_written_out(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    store = str(tmp_path / "runs.db")
+def test_names_that_are_no_text_are_written_out(tmp_path, store):
     becalm.run("spin 20ms", name="a\udcff\x1b[31m\u202eb", runs=3, host="sim:normal", seed=1, store=store)
     becalm.publish(tmp_path / "site", store=store, reports=0)
     for text in pages(tmp_path / "site").values():

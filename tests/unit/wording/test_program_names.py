@@ -59,10 +59,8 @@ def test_invisible_characters_are_written_out(name, visible):
 
 
 @pytest.fixture
-def compared(tmp_path, monkeypatch):
+def compared(store):
     """Compare programs with names that break tables."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
     names = [LONG, "pipe | new\nline", "  "]
     return becalm.compare(
         ["spin 20ms", "spin 21ms", "spin 22ms"], names=names, host="sim:normal", runs=12, seed=1, fastest=False
@@ -94,10 +92,8 @@ def test_the_terminal_cuts_them(compared):
     ]
 
 
-@pytest.mark.usefixtures("drawn_once")
-def test_programs_of_one_name_are_told_apart_in_every_form(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+@pytest.mark.usefixtures("drawn_once", "store")
+def test_programs_of_one_name_are_told_apart_in_every_form(tmp_path):
     results = [{"command": "b", "times": [n, n + 0.1], "parameters": {"delay": n}} for n in (0.1, 0.2)]
     path = tmp_path / "x.json"
     path.write_text(json.dumps({"results": results}))
@@ -127,9 +123,8 @@ def test_foreign_formats_hold_no_half_of_a_surrogate_pair(tmp_path):
             assert "udce9" not in text
 
 
-def test_a_search_has_whole_names_and_its_screen_cut_ones(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
+@pytest.mark.usefixtures("store")
+def test_a_search_has_whole_names_and_its_screen_cut_ones():
     program = Workload(("spin", "1ms"), LONG)
     tuned = becalm.tune([program], host="sim:laptop-a", seed=7, budget="20s", only=("nice",))
     assert tuned.programs == (LONG,)

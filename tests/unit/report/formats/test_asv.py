@@ -133,11 +133,9 @@ def test_the_project_is_that_of_asvs_configuration(results, tmp_path):
     assert {document.study.options["project"] for document in read(place)} == {"numpy"}
 
 
-def test_history_goes_on_with_it(results, tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+def test_history_goes_on_with_it(results, monkeypatch, store):
     # Drawing the page of each of 14 studies takes five seconds; another test imports real results with it.
     monkeypatch.setattr(records, "_wrong", lambda document, **how: "")
-    store = str(tmp_path / "runs.db")
     for number in range(5):
         changed = {**SECOND, "commit_hash": f"{number:040x}", "date": 1_700_000_000_000 + number * 10**6}
         place = results(f"ci-1/{number:08x}-x.json", changed)

@@ -25,10 +25,8 @@ GO = "pkg: p\n" + "".join(f"BenchmarkX-8 200000000 {ns} ns/op 1.5 GB/s 16 bytes\
 
 
 @pytest.fixture
-def imported(tmp_path, monkeypatch):
+def imported(tmp_path, store):
     """Import times of iterations, of which a batch takes longer than a second."""
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    monkeypatch.setenv("BECALM_STORE", str(tmp_path / "runs.db"))
     (tmp_path / "go.txt").write_text(GO)
     becalm.import_(tmp_path / "go.txt")
 
