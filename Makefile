@@ -244,6 +244,8 @@ check-crate: check-tools
 lint: build check-arm check-crate
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	@# What mypy reads in place of the options themselves.
+	$(BIN)/python tools/type_stubs.py --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python tools/check_tree.py

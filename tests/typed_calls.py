@@ -18,6 +18,10 @@ def right() -> None:
     becalm.tune(["a"], cluster="local:2", margin=0.2).transfer  # noqa: B018
     becalm.run("a", host=open("null"), timeout=3.5, drop_contaminated=None)
     becalm.make_load(cpu=2, memory="512M", limit="256M", duration="1s")
+    becalm.record(["a"], names=["b"], store=False, seed=1)
+    becalm.record_commits("a", "v1..HEAD", build="make", user=None)
+    becalm.tune(resume="last", listener=None).sentence  # noqa: B018
+    becalm.tune_programs("a {n}", factors={"n": "1,2"}, where=True)
 
 
 def wrong() -> None:
@@ -28,6 +32,16 @@ def wrong() -> None:
     becalm.run("a", hosts=["x"]).differences  # type: ignore[attr-defined]  # noqa: B018
     becalm.tune(["a"], precision=0.1)  # type: ignore[call-overload]
     becalm.survey(["x"], rate=None)  # type: ignore[call-arg]
+    becalm.check(["a", "b"], fail_above=None)  # type: ignore[arg-type]
+    becalm.compare(["a", "b"], name="c")  # type: ignore[call-overload]
+    becalm.bisect("v1", "v2", run="a", tasks=3)  # type: ignore[call-arg]
+    becalm.record(["a"], tasks=3)  # type: ignore[call-arg]
+    becalm.record_commits("a", "v1..HEAD", directory="/tmp")  # type: ignore[call-arg]
+    becalm.serve_mcp(allow="look", settings={"nice": 1})  # type: ignore[call-arg]
+    becalm.tune_cost(["a"], store=False)  # type: ignore[call-arg]
+    becalm.place("last", chips=[0, 1])  # type: ignore[arg-type]
+    becalm.design("factorial", ["a=1..2"], randomize="no")  # type: ignore[arg-type]
+    becalm.recrod(["a"])  # type: ignore[operator]
 
 
 def lines(text: str) -> None:

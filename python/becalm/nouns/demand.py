@@ -10,13 +10,16 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
 from becalm.errors import UsageError
 from becalm.nouns.option import option, parse_keywords, refuse_unknown
 from becalm.units import cpu_list, size_bytes
+
+if TYPE_CHECKING:
+    from becalm.nouns.keywords import DemandKeywords
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,21 +118,6 @@ class Demand:
         """Return the Demand that `to_json` wrote."""
         cpus = value.get("cpus")
         return cls(**{**value, "cpus": None if cpus is None else tuple(cpus)})
-
-
-class DemandKeywords(TypedDict, total=False):
-    """The options of a Demand as type checkers see them."""
-
-    cpu: float
-    nice: int | None
-    cpus: str | Sequence[int] | None
-    memory: float | str | None
-    limit: float | str | None
-    disk: str | None
-    rate: float | str | None
-    network: float | str | None
-    syscalls: int
-    session: str
 
 
 class Share(msgspec.Struct, frozen=True):

@@ -1,8 +1,7 @@
 """Signatures and help of public functions, made from the fields of their options.
 
-A function takes its options as `**options: Unpack[…]`, which type checkers read. `takes` makes the same signature for
-people: `inspect.signature` and `help` list every option with type, unit and default. tests/unit/nouns/test_signature.py
-compares both.
+A function takes its options as `**options: Unpack[…]`. `takes` names their owners: `inspect.signature` and `help` list
+every option with type, unit and default, and tools/type_stubs.py makes the TypedDict from it that type checkers read.
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ def takes(*kinds: type[Any], without: tuple[str, ...] = (), **defaults: Any) -> 
     """Return a decorator for a function whose keywords are the options of these classes, except those in `without`.
 
     Of two options with one name the first is used. `defaults`: defaults of the function that differ from those of the
-    options. The decorator appends the list of options to the docstring, after `Options:`.
+    options. The decorator appends the list of options to the docstring, after `Options:`, and stores the classes as
+    `option_kinds`.
     """
     chosen: dict[str, Option] = {}
     for kind in kinds:
@@ -50,6 +50,7 @@ def takes(*kinds: type[Any], without: tuple[str, ...] = (), **defaults: Any) -> 
         ]
         shown = inspect.signature(function).replace(parameters=[*own, *more])
         function.__signature__ = shown  # type: ignore[attr-defined]
+        function.option_kinds = kinds  # type: ignore[attr-defined]
         function.__doc__ = _documented(inspect.cleandoc(function.__doc__ or ""), chosen, defaults)
         return function
 

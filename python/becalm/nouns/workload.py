@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
@@ -18,6 +18,9 @@ from becalm.nouns.metric import Metric, Response, Tasks, Work
 from becalm.nouns.option import option, parse_keywords, refuse_unknown
 from becalm.nouns.signature import takes
 from becalm.units import duration_ns, exit_codes
+
+if TYPE_CHECKING:
+    from becalm.nouns.keywords import ProgramKeywords
 
 
 class Output(StrEnum):
@@ -331,28 +334,6 @@ def shell_sign(command: str) -> str | None:
         if match["double"] and re.search(r"(?<!\\)\$[A-Za-z_{(]", match["double"]):
             return "$"
     return None
-
-
-class ProgramKeywords(TypedDict, total=False):
-    """The options of a program as type checkers see them: those of CommandLine and of Workload."""
-
-    shell: bool
-    shell_program: str | None
-    python: str | None
-    name: str
-    directory: str | None
-    environment: Mapping[str, str]
-    input: str | None
-    prepare: str | Sequence[str] | None
-    setup: str | Sequence[str] | None
-    cleanup: str | Sequence[str] | None
-    timeout: float | str | None
-    expect: str | Sequence[int] | None
-    output: str
-    cold: bool
-    copies: int | None
-    alongside: str | Sequence[str] | None
-    alongside_cpus: str | None
 
 
 def program_fields(keywords: Mapping[str, Any]) -> dict[str, Any]:

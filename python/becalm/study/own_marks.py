@@ -11,15 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
 from becalm import hosts
 from becalm.hosts import Host
 from becalm.nouns import tables
-from becalm.nouns.workload import AGENT, ProgramKeywords, Workload
+from becalm.nouns.workload import AGENT, Workload
 from becalm.workloads import single
+
+if TYPE_CHECKING:
+    from becalm.nouns.keywords import ProgramKeywords
 
 FLAG = "--marks"
 

@@ -1,7 +1,6 @@
 """The options that all verbs share: the host of a study, its rights there, and its store.
 
-`SessionOptions` is their value. The TypedDicts are the keywords of the public functions for type checkers;
-`becalm.nouns.signature.takes` makes the same signatures for people from the fields.
+`SessionOptions` is their value.
 """
 
 from __future__ import annotations
@@ -9,18 +8,21 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from becalm.errors import UsageError
 from becalm.hosts import Host
 from becalm.nouns.option import StudyOptions, option, options, parse_keywords, refuse_unknown
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, Workload
 from becalm.profiles import Profile
 from becalm.report.program_output import OutputListener
 from becalm.results.progress import ProgressListener
 from becalm.study.settings_profile import find_profile
+
+if TYPE_CHECKING:
+    from becalm.nouns.keywords import ProgramKeywords
 
 WHERE = "Host: ssh://NAME, guest:6.1, sim:MODEL, … (docs/reference/hosts.md)."
 
@@ -189,47 +191,4 @@ def split_keywords(
         *(name for owner in also for name in options(owner)),
     }
     program = {name: value for name, value in keywords.items() if name in own}
-    return kind.of(keywords), SessionOptions.of(keywords), cast(ProgramKeywords, program)
-
-
-class SessionKeywords(TypedDict, total=False):
-    """The options of SessionOptions as type checkers see them."""
-
-    settings: Values | None
-    seed: int | None
-    title: str
-    host: str | Host
-    user: str | None
-    sudo: bool
-    root: str | None
-    dangerous: bool
-    allow_reboot: bool
-    store: str | bool | None
-    load: bool
-    by: str | None
-    listener: ProgressListener | None
-
-
-class ProfileKeywords(TypedDict, total=False):
-    """The options of WithProfile as type checkers see them."""
-
-    profile: str | Profile | None
-
-
-class ResponseKeywords(TypedDict, total=False):
-    """The options of Response and Work as type checkers see them."""
-
-    metric: str | Sequence[str]
-    tasks: float | str | None
-
-
-class MeasureKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramKeywords, total=False):
-    """The options of `run` as type checkers see them."""
-
-    budget: float | str | None
-    precision: float | str | None
-    runs: int | None
-    warmup: int
-    confidence: float | str
-    drop_contaminated: str | None
-    unknown_contamination: str
+    return kind.of(keywords), SessionOptions.of(keywords), cast("ProgramKeywords", program)

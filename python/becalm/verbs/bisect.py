@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from msgspec.structs import replace
 
@@ -23,7 +23,7 @@ from becalm.nouns.option import parse_keywords
 from becalm.nouns.options.bisect import BisectOptions
 from becalm.nouns.options.measuring import CompareOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, split
+from becalm.nouns.workload import CommandLine, Workload, split
 from becalm.plans.bisection import Bisection, Done
 from becalm.plans.schedule import Schedule
 from becalm.results.bisect import BisectResult, Probe
@@ -37,25 +37,14 @@ from becalm.study.interleaved import measure_interleaved
 from becalm.study.looks import Looks
 from becalm.study.repository import CommitRange, Repository
 from becalm.study.search_schedule import SearchSchedule
-from becalm.study.session_options import ProfileKeywords, ResponseKeywords, SessionKeywords, SessionOptions, WithProfile
+from becalm.study.session_options import SessionOptions, WithProfile
 from becalm.study.session_options import split_keywords as sorted_options
 from becalm.wording import bisect as words
 
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import BisectKeywords
+
 NORMAL = 1.959964
-
-
-class _Own(TypedDict, total=False):
-    error: float | str
-    pairs: int
-    schedule: str
-    build_timeout: float | str
-    skip: Sequence[str]
-    again: bool
-    repository: str | None
-
-
-class BisectKeywords(_Own, ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramKeywords, total=False):
-    """The options of `bisect` as type checkers see them."""
 
 
 @takes(BisectOptions, Response, CommandLine, Workload, WithProfile, SessionOptions, without=("name", "directory"))

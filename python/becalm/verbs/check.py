@@ -6,7 +6,7 @@ It uses `compare` and `compare_stored`: each benchmark is a study of its own, an
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 import msgspec
 
@@ -15,25 +15,22 @@ from becalm.nouns.metric import Response, Work
 from becalm.nouns.option import options
 from becalm.nouns.options.check import CheckOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, Workload
 from becalm.results.check import Checked, CheckResult, together
 from becalm.results.compare import Gate, Stopped, Verdict
 from becalm.results.compare_stored import StoredComparison
 from becalm.stats.multiplicity import simultaneous_alpha
-from becalm.study.session_options import (
-    ProfileKeywords,
-    ResponseKeywords,
-    SessionKeywords,
-    SessionOptions,
-    WithProfile,
-    split_keywords,
-)
+from becalm.study.session_options import SessionOptions, WithProfile, split_keywords
 from becalm.verbs.compare import compare
 from becalm.verbs.compare_stored import compare_stored
 from becalm.wording import check as words
 from becalm.wording.program_names import visible_name
 from becalm.workloads import gather, several
 from becalm.workloads.program_options import ProgramOptions
+
+if TYPE_CHECKING:
+    from becalm.nouns.keywords import ProgramKeywords
+    from becalm.verbs.keywords import CheckKeywords
 
 BUILD = "{build}"
 """The placeholder for the directory of a build in a command."""
@@ -46,22 +43,6 @@ CONDITIONS = ("settings", "emulated", "turns")
 
 OWN_CONDITIONS = ("alongside",)
 """Findings about conditions of single benchmarks, which are reported with their names."""
-
-
-class CheckKeywords(ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramKeywords, total=False):
-    """The options of `check` as type checkers see them."""
-
-    more_old: Sequence[str | int]
-    more_new: Sequence[str | int]
-    shift: float | str | None
-    confidence: float | str
-    fail_above: float | str
-    undecided: str
-    old_build: str | None
-    new_build: str | None
-    where: bool
-    budget: float | str | None
-    schedule: str | None
 
 
 class _Pair(msgspec.Struct, frozen=True):

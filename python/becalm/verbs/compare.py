@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
@@ -13,35 +13,22 @@ from becalm.hosts import Host
 from becalm.nouns.metric import Metric, Response, Work
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, shell_of, split
+from becalm.nouns.workload import CommandLine, Workload, shell_of, split
 from becalm.plans.history import History
 from becalm.results.compare import Difference, Verdict
 from becalm.study.interleaved import measure_interleaved
 from becalm.study.looks import Looks
-from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, split_keywords
+from becalm.study.session_options import SessionOptions, SeveralHosts, WithProfile, split_keywords
 from becalm.units import join_names
 from becalm.wording.program_names import names_of
 from becalm.workloads import Text, single
 from becalm.workloads.parameters import around, before_each_run, expand, filled
 
 if TYPE_CHECKING:
+    from becalm.nouns.keywords import ProgramKeywords
     from becalm.results.multi_host import MultiHostVerdict
     from becalm.study.baseline import Baseline
-
-
-class CompareKeywords(MeasureKeywords, total=False):
-    """The options of `compare` as type checkers see them."""
-
-    names: Sequence[str]
-    prepares: Sequence[str]
-    parameters: Mapping[str, str]
-    reference: int | str
-    fail_above: float | str | None
-    undecided: str
-    fastest: bool | None
-    schedule: str | None
-    where: bool
-    baseline: str | int | None
+    from becalm.verbs.keywords import CompareKeywords
 
 
 Commands = Text | Sequence[Text]

@@ -3,40 +3,30 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack, cast
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from becalm.errors import UsageError
 from becalm.hosts import which_machine
 from becalm.nouns.metric import Response, Work
 from becalm.nouns.options.layouts import MOST, LayoutOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, shell_of, split
+from becalm.nouns.workload import CommandLine, Workload, shell_of, split
 from becalm.results.layouts import LayoutComparison
 from becalm.study.layout_builds import SideBuilds, build_side, check_placeholders
 from becalm.study.layouts import measure_layouts, refuse_counts
-from becalm.study.session_options import MeasureKeywords, SessionOptions, WithProfile, split_keywords
+from becalm.study.session_options import SessionOptions, WithProfile, split_keywords
 from becalm.wording import layouts as words
 from becalm.workloads import single
 from becalm.workloads.parameters import around, filled
 
+if TYPE_CHECKING:
+    from becalm.nouns.keywords import ProgramKeywords
+    from becalm.verbs.keywords import CompareLayoutsKeywords
+
 SIDES = ("old", "new")
 """The names of the programs where they have none."""
-
-
-class LayoutKeywords(MeasureKeywords, total=False):
-    """The options of `compare_layouts` as type checkers see them."""
-
-    layouts: int | None
-    old_build: str | None
-    new_build: str | None
-    first_seed: int
-    build_timeout: float | str
-    fail_above: float | str | None
-    undecided: str
-    names: Sequence[str]
 
 
 @takes(
@@ -49,7 +39,7 @@ class LayoutKeywords(MeasureKeywords, total=False):
     SessionOptions,
     without=("name", "precision"),
 )
-def compare_layouts(old: str, new: str | None = None, **keywords: Unpack[LayoutKeywords]) -> LayoutComparison:
+def compare_layouts(old: str, new: str | None = None, **keywords: Unpack[CompareLayoutsKeywords]) -> LayoutComparison:
     """Compare two programs beyond layout: build each in several layouts, and measure all builds in random order.
 
     Arguments:

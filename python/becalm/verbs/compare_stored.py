@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from becalm.analysis.compare_stored import compare_sessions
 from becalm.errors import UsageError
@@ -15,17 +15,8 @@ from becalm.study.stored import Warned
 from becalm.study.stored_sessions import stored_session
 from becalm.wording import compare_stored as words
 
-
-class CompareStoredKeywords(TypedDict, total=False):
-    """The options of `compare_stored` as type checkers see them."""
-
-    more_old: Sequence[str | int]
-    more_new: Sequence[str | int]
-    shift: float | str | None
-    confidence: float | str
-    fail_above: float | str | None
-    undecided: str
-    store: str | None
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import CompareStoredKeywords
 
 
 @takes(CompareStoredOptions)

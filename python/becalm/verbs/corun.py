@@ -10,7 +10,7 @@ import dataclasses
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec.structs import replace
 
@@ -24,30 +24,23 @@ from becalm.nouns.run import Block
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.workload import CommandLine, Neighbour, Output, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, Neighbour, Output, Workload
 from becalm.plans.corun import CoRunCell, cells, co_runs, pilot
 from becalm.plans.run_log import RunLog
 from becalm.report.document import Document
 from becalm.results.corun import CoRunProfile
 from becalm.study.measure import measure
 from becalm.study.session import open_session
-from becalm.study.session_options import SessionKeywords, SessionOptions, split_keywords
+from becalm.study.session_options import SessionOptions, split_keywords
 from becalm.study.settings_profile import machine_of
 from becalm.wording import compare
 from becalm.wording import corun as wording
 from becalm.workloads import open as open_workloads
 
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import CorunKeywords
+
 MOST_PROGRAMS = 32
-
-
-class _Own(TypedDict, total=False):
-    budget: float | str | None
-    rounds: int | None
-    together: int | None
-
-
-class CoRunKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
-    """The options of `corun` as type checkers see them."""
 
 
 @takes(CoRunOptions, CommandLine, Workload, SessionOptions, without=("alongside", "alongside_cpus", "name"))
@@ -55,7 +48,7 @@ def corun(
     programs: Sequence[str | Iterable[str] | Workload],
     *,
     save: str | Path | None = None,
-    **keywords: Unpack[CoRunKeywords],
+    **keywords: Unpack[CorunKeywords],
 ) -> CoRunProfile:
     """Measure how much speed programs lose next to each other, for `becalm place`.
 

@@ -5,9 +5,9 @@ It needs no machine: designs are in `becalm.designs`, surfaces in `becalm.surfac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from msgspec.structs import replace
@@ -27,36 +27,11 @@ from becalm.results.design_fit import DesignFit
 from becalm.wording.design import designed
 from becalm.wording.findings import finding
 
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import DesignKeywords, FitDesignKeywords
+
 MOST_BYTES = 16 << 20
 """The largest size of a worksheet in bytes: a thousand times that of a large experiment."""
-
-
-class DesignKeywords(TypedDict, total=False):
-    """The options of `design` as type checkers see them."""
-
-    alpha: float | str
-    resolution: int | None
-    runs: int | None
-    generators: Sequence[str]
-    centre: int | str | None
-    blocks: int
-    fold: Sequence[str]
-    replicates: int
-    responses: Sequence[str]
-    seed: int | None
-    randomize: bool
-
-
-class FitKeywords(TypedDict, total=False):
-    """The options of `fit_design` as type checkers see them."""
-
-    model: str | None
-    transform: float | str
-    goals: Mapping[str, str] | None
-    factors: Sequence[str]
-    responses: Sequence[str]
-    confidence: float | str
-    seed: int
 
 
 @takes(DesignOptions)
@@ -81,7 +56,7 @@ def design(kind: str, factors: Sequence[str | Factor], **keywords: Unpack[Design
 
 
 @takes(FitOptions)
-def fit_design(file: str | Path, **keywords: Unpack[FitKeywords]) -> DesignFit:
+def fit_design(file: str | Path, **keywords: Unpack[FitDesignKeywords]) -> DesignFit:
     """Fit a completed design: the model that fits each response, its tests, and the best place.
 
     Arguments:

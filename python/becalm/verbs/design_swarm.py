@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from msgspec.structs import replace
@@ -26,24 +26,15 @@ from becalm.tuning.swarm_design import RESPONSE, Searching, better, fill_design,
 from becalm.verbs.design import content
 from becalm.wording.design import swarm_parameters
 
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import DesignSwarmKeywords
+
 CHECKED = 1_000_000
 """Seeds of the fresh searches that compare the fitted with the usual parameters; the design uses none of them."""
 
 
-class SwarmDesignKeywords(TypedDict, total=False):
-    """The options of `design_swarm` as type checkers see them."""
-
-    models: Sequence[str]
-    dimensions: int
-    noise: float | str
-    evaluations: int
-    searches: int
-    confidence: float | str
-    seed: int
-
-
 @takes(SwarmDesignOptions)
-def design_swarm(file: str | Path | None = None, **keywords: Unpack[SwarmDesignKeywords]) -> DesignFit:
+def design_swarm(file: str | Path | None = None, **keywords: Unpack[DesignSwarmKeywords]) -> DesignFit:
     """Find parameters of a particle swarm: a Box-Behnken design of them, whose runs are simulated searches.
 
     Arguments:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Sequence
-from typing import Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from msgspec.structs import replace
 
@@ -14,7 +14,7 @@ from becalm.errors import MachineError, UsageError
 from becalm.hosts import Access, Host, LoadMade, MeasureRequest, Runs, RunText, Written
 from becalm.hosts.load_generator import Loading
 from becalm.hosts.loaded import LoadedHost
-from becalm.nouns.demand import Demand, DemandKeywords, LoadResult
+from becalm.nouns.demand import Demand, LoadResult
 from becalm.nouns.run import Block, Outcome, Run, Step
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
@@ -22,6 +22,9 @@ from becalm.nouns.workload import Output, Workload
 from becalm.report.program_output import OutputListener
 from becalm.results.progress import ProgressListener
 from becalm.units import duration_ns
+
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import MakeLoadKeywords
 
 
 @takes(Demand)
@@ -32,7 +35,7 @@ def make_load(
     host: str | Host = "local",
     sudo: bool = False,
     listener: ProgressListener | None = None,
-    **keywords: Unpack[DemandKeywords],
+    **keywords: Unpack[MakeLoadKeywords],
 ) -> LoadResult:
     """Make load for a time, or while a command runs; return what it really did.
 

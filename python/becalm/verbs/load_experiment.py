@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 import numpy as np
@@ -26,14 +26,17 @@ from becalm.nouns.options.load_experiment import LoadExperimentOptions
 from becalm.nouns.run import Block, Outcome
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, Workload
 from becalm.plans.load_steps import load_steps
 from becalm.plans.run_log import RunLog
 from becalm.study.measure import measure
 from becalm.study.session import open_session
-from becalm.study.session_options import SessionKeywords, SessionOptions, split_keywords
+from becalm.study.session_options import SessionOptions, split_keywords
 from becalm.wording import compare
 from becalm.wording.program_names import names_of
+
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import LoadExperimentKeywords
 
 TRIAL_NS = 700_000_000
 """The time for which the capacity of a disk and of the loopback network is tried, ns."""
@@ -73,16 +76,6 @@ class Campaign(msgspec.Struct, frozen=True):
             f"{self.runs} runs in {len(self.design.steps)} steps under designed load of {names} "
             f"(variance inflation at most {self.design.worst:.2f}). Study {self.study}.{left}"
         )
-
-
-class _Own(TypedDict, total=False):
-    steps: int
-    loads: str | Sequence[str] | None
-    disk: str
-
-
-class LoadExperimentKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
-    """The options of `load_experiment` as type checkers see them."""
 
 
 @takes(LoadExperimentOptions, CommandLine, Workload, SessionOptions)

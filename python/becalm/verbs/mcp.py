@@ -19,7 +19,7 @@ from becalm.nouns.options.mcp import McpOptions
 from becalm.nouns.signature import takes
 from becalm.results.mcp import ToolAnswer
 from becalm.results.progress import Progress, ProgressListener, Quiet, SearchProgress
-from becalm.study.session_options import SessionKeywords, SessionOptions
+from becalm.study.session_options import SessionOptions
 from becalm.verbs.mcp_parameters import schema
 from becalm.verbs.mcp_toolbox import Toolbox
 from becalm.verbs.mcp_tools import TABLE, call, text_of
@@ -27,6 +27,8 @@ from becalm.wording import mcp as words
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel.server import Server
+
+    from becalm.verbs.keywords import ServeMcpKeywords
 
 POLL_S = 0.05
 """The interval between attempts to stop a cancelled call, which may not have begun to measure yet, s."""
@@ -36,19 +38,12 @@ LITTLE = 1e-6
 """The growth of the progress number for a report that only has a sentence."""
 
 
-class McpKeywords(SessionKeywords, total=False):
-    """The options of `serve_mcp` as type checkers see them."""
-
-    allow: str
-    budget: float | str
-
-
 WITHOUT = ("settings", "seed", "title", "user", "allow_reboot", "load", "listener")
 """The options of a session that a server does not take."""
 
 
 @takes(McpOptions, SessionOptions, without=WITHOUT)
-def serve_mcp(**keywords: Unpack[McpKeywords]) -> None:
+def serve_mcp(**keywords: Unpack[ServeMcpKeywords]) -> None:
     """Serve the Model Context Protocol on standard input and output, until the client closes them.
 
     What the server changed is restored however it ends. Raises UsageError where the SDK is missing.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from msgspec.structs import replace
 
@@ -23,17 +23,10 @@ from becalm.study.settings_profile import machine_of
 from becalm.wording import place as wording
 from becalm.wording import place_running
 
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import PlaceKeywords
+
 __all__ = ["export_placement", "of_profile", "place"]
-
-
-class PlaceKeywords(TypedDict, total=False):
-    """The options of `place` as type checkers see them."""
-
-    method: str
-    chips: str | None
-    objective: str
-    seed: int
-    budget: float | str
 
 
 @takes(PlaceOptions)

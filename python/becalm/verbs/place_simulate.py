@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from msgspec.structs import replace
 
@@ -23,16 +23,10 @@ from becalm.placement.validation import SEEDS, Training
 from becalm.results.place_costs import PlacementObjective, chips_of
 from becalm.wording.place_trials import sentence
 
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import SimulatePlacementKeywords
+
 CHIPS = "4/4"
-
-
-class SimulatePlacementKeywords(TypedDict, total=False):
-    """The options of `simulate_placement` as type checkers see them."""
-
-    chips: str | None
-    objective: str
-    seed: int
-    budget: float | str
 
 
 @takes(PlaceOptions, without=("method",), chips=CHIPS)

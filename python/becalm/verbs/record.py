@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 from msgspec.structs import replace
@@ -21,7 +21,7 @@ from becalm.nouns.options.record import HistoryPlaceOptions, RecordOptions
 from becalm.nouns.run import Block, Outcome
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, Workload
 from becalm.plans.rounds import rounds
 from becalm.plans.run_log import RunLog
 from becalm.report.document import Document
@@ -32,14 +32,7 @@ from becalm.study.measure import measure
 from becalm.study.missing_programs import define, note_missing
 from becalm.study.repository import Repository
 from becalm.study.session import open_session
-from becalm.study.session_options import (
-    ProfileKeywords,
-    ResponseKeywords,
-    SessionKeywords,
-    SessionOptions,
-    WithProfile,
-    split_keywords,
-)
+from becalm.study.session_options import SessionOptions, WithProfile, split_keywords
 from becalm.study.stored import document_of
 from becalm.wording import history as wording
 from becalm.wording.compare import counted
@@ -47,26 +40,20 @@ from becalm.wording.program_names import names_of
 from becalm.workloads import Text, gather
 from becalm.workloads.program_options import ProgramOptions
 
-
-class _Own(TypedDict, total=False):
-    runs: int
-    confidence: float | str
-    commit: str | None
-    branch: str | None
-    tags: Sequence[str]
-    project: str | None
-    machine: str | None
-    name_baseline: str | None
-    references: Sequence[str]
-    repository: str | None
-    names: Sequence[str]
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import RecordKeywords
 
 
-class RecordKeywords(_Own, ProfileKeywords, ResponseKeywords, SessionKeywords, ProgramKeywords, total=False):
-    """The options of `record` as type checkers see them."""
-
-
-@takes(RecordOptions, HistoryPlaceOptions, Response, CommandLine, Workload, WithProfile, without=("name",))
+@takes(
+    RecordOptions,
+    HistoryPlaceOptions,
+    Response,
+    CommandLine,
+    Workload,
+    WithProfile,
+    SessionOptions,
+    without=("name",),
+)
 def record(programs: Sequence[Text] | str, **keywords: Unpack[RecordKeywords]) -> Verdict:
     """Measure benchmarks at a commit and keep them as a session of the project's history.
 

@@ -12,7 +12,7 @@ import dataclasses
 import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 import msgspec
 import numpy as np
@@ -24,7 +24,7 @@ from becalm.nouns.metric import Response
 from becalm.nouns.option import parse_keywords
 from becalm.nouns.options.record import HistoryPlaceOptions, RangeOptions, RecordOptions
 from becalm.nouns.signature import takes
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, Workload
 from becalm.results.compare import Stopped, Verdict
 from becalm.results.record_commits import RecordedCommit, RecordedCommits
 from becalm.store import Store
@@ -32,28 +32,23 @@ from becalm.study.builds import Builds
 from becalm.study.repository import Repository
 from becalm.study.session_options import SessionOptions, WithProfile, split_keywords
 from becalm.units import join_names
-from becalm.verbs.record import RecordKeywords, benchmarks, located, record_session
+from becalm.verbs.record import benchmarks, located, record_session
 from becalm.wording import history as wording
 from becalm.workloads import Text
 from becalm.workloads.program_options import ProgramOptions
 
-
-class _Own(TypedDict, total=False):
-    build: str | Sequence[str]
-    build_timeout: float | str
-    all_parents: bool
-    again: bool
-
-
-class RangeKeywords(_Own, RecordKeywords, total=False):
-    """The options of `record_commits` as type checkers see them."""
+if TYPE_CHECKING:
+    from becalm.nouns.keywords import ProgramKeywords
+    from becalm.verbs.keywords import RecordCommitsKeywords
 
 
 @takes(
-    RecordOptions, HistoryPlaceOptions, RangeOptions, Response, CommandLine, Workload, WithProfile,
+    RecordOptions, HistoryPlaceOptions, RangeOptions, Response, CommandLine, Workload, WithProfile, SessionOptions,
     without=("name", "directory", "commit", "commits", "name_baseline", "host"),
 )  # fmt: skip
-def record_commits(programs: Sequence[Text] | str, commits: str, **keywords: Unpack[RangeKeywords]) -> RecordedCommits:
+def record_commits(
+    programs: Sequence[Text] | str, commits: str, **keywords: Unpack[RecordCommitsKeywords]
+) -> RecordedCommits:
     """Measure benchmarks at each commit of a range and keep them as sessions of the project's history.
 
     Arguments:

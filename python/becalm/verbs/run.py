@@ -12,22 +12,23 @@ from becalm.nouns.signature import takes
 from becalm.nouns.workload import CommandLine, Workload
 from becalm.results.compare import Verdict
 from becalm.study.interleaved import measure_interleaved
-from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile, split_keywords
+from becalm.study.session_options import SessionOptions, SeveralHosts, WithProfile, split_keywords
 from becalm.workloads import Text, single
 
 if TYPE_CHECKING:
     from becalm.results.multi_host import MultiHostVerdict
+    from becalm.verbs.keywords import RunKeywords
 
 
 @overload
-def run(command: Text, **options: Unpack[MeasureKeywords]) -> Verdict: ...
+def run(command: Text, **options: Unpack[RunKeywords]) -> Verdict: ...
 @overload
 def run(
     command: Text,
     *,
     hosts: Sequence[str | Host],
     cluster: str | None = None,
-    **options: Unpack[MeasureKeywords],
+    **options: Unpack[RunKeywords],
 ) -> MultiHostVerdict: ...
 @overload
 def run(
@@ -35,7 +36,7 @@ def run(
     *,
     hosts: Sequence[str | Host] | None = None,
     cluster: str,
-    **options: Unpack[MeasureKeywords],
+    **options: Unpack[RunKeywords],
 ) -> MultiHostVerdict: ...
 @takes(SeveralHosts, RunOptions, Response, Work, CommandLine, Workload, WithProfile, SessionOptions)
 def run(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from msgspec.structs import replace
@@ -28,7 +28,7 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.study import Study
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, Workload
 from becalm.plans.rounds import rounds
 from becalm.plans.run_log import RunLog
 from becalm.report.document import Document
@@ -38,7 +38,7 @@ from becalm.study.conclude import nothing_measured, summarise_stored
 from becalm.study.measure import measure
 from becalm.study.missing_programs import define, note_missing
 from becalm.study.session import open_session
-from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, split_keywords
+from becalm.study.session_options import SessionOptions, WithProfile, split_keywords
 from becalm.units import cpu_list
 from becalm.wording.program_names import names_of
 from becalm.wording.suite import copies as counted
@@ -46,19 +46,11 @@ from becalm.wording.suite import sentence as concluding
 from becalm.workloads.program_options import ProgramOptions
 from becalm.workloads.suite import Listed, Suite, read
 
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import SuiteKeywords
+
 CORES = ("first-core", "last-core")
 """Values of `isolation` that name one core with all its threads."""
-
-
-class _Own(TypedDict, total=False):
-    metric: str | Sequence[str]
-    tuning: str | None
-    rates: bool
-    runs: int
-
-
-class SuiteKeywords(_Own, ProfileKeywords, SessionKeywords, ProgramKeywords, total=False):
-    """The options of `suite` as type checkers see them."""
 
 
 @takes(SuiteParts, SuiteOptions, Response, CommandLine, Workload, WithProfile, SessionOptions, without=("name",))

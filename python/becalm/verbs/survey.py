@@ -10,7 +10,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from becalm.nouns.run import Block
 from becalm.nouns.signature import takes
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.nouns.study import Study
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, Workload
 from becalm.plans.history import History
 from becalm.plans.loops import loops
 from becalm.report.document import Document
@@ -32,23 +32,14 @@ from becalm.results.survey import Machine, SurveyResult
 from becalm.study.measure import measure
 from becalm.study.multi_host import machines, on_hosts
 from becalm.study.session import open_session
-from becalm.study.session_options import SessionKeywords, SessionOptions, split_keywords
+from becalm.study.session_options import SessionOptions, split_keywords
 from becalm.study.study_data import DocumentData, StoredData, StudyData
 from becalm.wording import compare
 
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import SurveyKeywords
+
 WARMUPS = 2
-
-
-class _Own(TypedDict, total=False):
-    loops: int
-    runs: int
-    kernels: Sequence[str]
-    fdr: float | str
-    at_least: float | str
-
-
-class SurveyKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
-    """The options of `survey` as type checkers see them."""
 
 
 @takes(SurveyOptions, CommandLine, Workload, SessionOptions, without=("host",))

@@ -8,22 +8,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from becalm import workloads as sources
 from becalm.errors import UsageError
 from becalm.hosts import Ability, Host
 from becalm.methods import check, complete
 from becalm.methods.protocol import NO_SETTINGS
-from becalm.nouns.abort_limit import AbortLimit
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.metric import Response, Work
 from becalm.nouns.options.tune import Allowed, TuneOptions, refuse_unused, with_source_metric
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
 from becalm.nouns.signature import takes
-from becalm.nouns.swarm import SwarmParameters
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, Workload
 from becalm.results.multi_host import MultiHostVerdict
 from becalm.results.tune import TuneVerdict
 from becalm.results.tune_arms import BASELINE, RECOMMENDED, TUNED, WITHOUT
@@ -33,7 +31,7 @@ from becalm.study.confirmation_schedule import schedule_confirmation
 from becalm.study.pilot import pilot_runs, responses, wall_times
 from becalm.study.probe import Tried, probe_factors, probe_space, supported_trials
 from becalm.study.session import StudySession, open_session
-from becalm.study.session_options import SessionKeywords, SessionOptions, SeveralHosts, split_keywords
+from becalm.study.session_options import SessionOptions, SeveralHosts, split_keywords
 from becalm.study.settings_profile import describe_machine, find_profile, machine_of
 from becalm.study.stored import tell_damaged
 from becalm.study.tune import measure_tune
@@ -43,49 +41,18 @@ from becalm.tuning.cost import cost
 from becalm.tuning.course import Course
 from becalm.wording.compare import duration
 
-
-class _Own(TypedDict, total=False):
-    resume: int | str | None
-    budget: float | str | None
-    confidence: float | str
-    method: str | None
-    design: str
-    minimize: str
-    objective: str
-    threshold: float | str | None
-    margin: float | str | None
-    loops: int | None
-    runs: int | None
-    warmups: int | None
-    most_runs: int | None
-    abort_above: str | AbortLimit | None
-    path: str
-    probes: int
-    swarm: str | SwarmParameters
-    sampler: str
-    only: str | Sequence[str]
-    factors: str | Sequence[str]
-    without: str | Sequence[str]
-    preserve_multicore: bool
-    confirm_loops: int
-    confirm_runs: int | None
-    single_out: bool
-    compare_profiles: bool
-    tried: str | Sequence[str]
-    schedule: str
-    metric: str | Sequence[str]
-    tasks: float | str | None
-
-
-class TuneKeywords(_Own, SessionKeywords, ProgramKeywords, total=False):
-    """The options of `tune` as type checkers see them."""
+if TYPE_CHECKING:
+    from becalm.nouns.keywords import ProgramKeywords
+    from becalm.verbs.keywords import TuneCostKeywords, TuneKeywords
 
 
 Programs = Sequence[str | Iterable[str] | Workload]
 
 
 @overload
-def tune(programs: Programs = (), **options: Unpack[TuneKeywords]) -> TuneVerdict: ...
+def tune(
+    programs: Programs = (), *, resume: int | str | None = None, **options: Unpack[TuneKeywords]
+) -> TuneVerdict: ...
 @overload
 def tune(
     programs: Programs = (),
@@ -198,7 +165,7 @@ def _prepared(
 
 
 @takes(TuneOptions, Response, Work, CommandLine, Workload, SessionOptions, without=("settings", "store"))
-def tune_cost(programs: Programs = (), **keywords: Unpack[TuneKeywords]) -> TuneCost:
+def tune_cost(programs: Programs = (), **keywords: Unpack[TuneCostKeywords]) -> TuneCost:
     """Return the cost of `tune` with these options: how many runs, how long, and the smallest effect it would find.
 
     Makes a few pilot runs of the programs and tries once whether settings can be applied; stores nothing.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec.structs import replace
 
@@ -19,11 +19,14 @@ from becalm.results.compare import Verdict
 from becalm.results.multi_host import MultiHostVerdict
 from becalm.results.tune_table import ConfigurationChoice
 from becalm.stats.unit_choice import FIRST
-from becalm.study.session_options import MeasureKeywords, SessionOptions, WithProfile, split_keywords
+from becalm.study.session_options import SessionOptions, WithProfile, split_keywords
 from becalm.units import duration_ns
 from becalm.verbs.compare import compare, programs_of
 from becalm.wording.metric import measured
 from becalm.wording.tune_table import SESSION, worded
+
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import TuneProgramsKeywords
 
 SESSIONS = 3
 """The number of sessions on a machine that is the only one."""
@@ -71,7 +74,7 @@ def tune_programs(
     *commands: str,
     factors: Mapping[str, str],
     hosts: Sequence[str | Host] | None = None,
-    **keywords: Unpack[MeasureKeywords],
+    **keywords: Unpack[TuneProgramsKeywords],
 ) -> ConfigurationChoice:
     """Choose among all combinations of factors of one's own, for a machine that nobody has measured.
 

@@ -7,7 +7,7 @@ import io
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, Unpack
 
 from becalm.analysis.tune_table import Measurement, choose_among, factors_of
 from becalm.errors import UsageError
@@ -21,6 +21,9 @@ from becalm.results.tune_table import ConfigurationChoice
 from becalm.units import join_names
 from becalm.wording.tune_table import worded
 
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import TuneTableKeywords
+
 MOST_BYTES = 64 << 20
 """The size of the largest table that is read, bytes: a million measurements."""
 
@@ -29,14 +32,6 @@ UNITS = ("machine", "host", "worker", "node", "day", "date", "session", "unit")
 
 VALUES = ("value", "performance", "time", "score")
 """Names of columns that hold values by default; without such a column the last one does."""
-
-
-class TuneTableKeywords(TypedDict, total=False):
-    """The options of `tune_table` as type checkers see them."""
-
-    units: str | Sequence[str]
-    value: str
-    better: str
 
 
 @takes(TuneTableOptions)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from msgspec.structs import replace
 
@@ -25,26 +25,21 @@ from becalm.nouns.codec import plain_dict
 from becalm.nouns.options.watch import WatchOptions, WatchReference
 from becalm.nouns.run import Outcome, Run
 from becalm.nouns.signature import takes
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, Workload
 from becalm.plans.once import once
 from becalm.plans.run_log import RunLog
 from becalm.report.document import Document
 from becalm.study.measure import measure
 from becalm.study.session import open_session
-from becalm.study.session_options import ProfileKeywords, SessionKeywords, SessionOptions, WithProfile, split_keywords
+from becalm.study.session_options import SessionOptions, WithProfile, split_keywords
 from becalm.study.stored import stored_or_file
 from becalm.units import duration_ns
 from becalm.wording import watch as sentences
 from becalm.wording.program_names import names_of
 from becalm.workloads import refuse_source
 
-
-class _Own(TypedDict, total=False):
-    reference: str | float | None
-
-
-class WatchKeywords(_Own, ProfileKeywords, SessionKeywords, ProgramKeywords, total=False):
-    """The options of `watch` as type checkers see them."""
+if TYPE_CHECKING:
+    from becalm.verbs.keywords import WatchKeywords
 
 
 @takes(WatchReference, CommandLine, Workload, WithProfile, SessionOptions, output="inherit")

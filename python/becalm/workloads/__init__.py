@@ -16,15 +16,18 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterable, Sequence
-from typing import Unpack, cast
+from typing import TYPE_CHECKING, Unpack, cast
 
 import msgspec
 from msgspec import structs
 
 from becalm.errors import UsageError
 from becalm.nouns.signature import takes
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload
+from becalm.nouns.workload import CommandLine, Workload
 from becalm.workloads.program_options import ProgramOptions
+
+if TYPE_CHECKING:
+    from becalm.nouns.keywords import ProgramKeywords
 
 
 class SourceRow(msgspec.Struct, frozen=True):
@@ -186,7 +189,7 @@ def _with_neighbours(program: ProgramKeywords) -> ProgramKeywords:
         return program
     texts = [neighbours] if isinstance(neighbours, str) else list(neighbours)
     neighbour_programs = [text if _source(text) is None else single(text) for text in texts]
-    return cast(ProgramKeywords, {**program, "alongside": neighbour_programs})
+    return cast("ProgramKeywords", {**program, "alongside": neighbour_programs})
 
 
 def gather(texts: Sequence[Text], program_options: ProgramOptions) -> tuple[Workload, ...]:

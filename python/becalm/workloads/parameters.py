@@ -7,12 +7,15 @@ import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from becalm.errors import UsageError
-from becalm.nouns.workload import HOOKS, Neighbour, ProgramKeywords, Workload, shell_of, split
+from becalm.nouns.workload import HOOKS, Neighbour, Workload, shell_of, split
+
+if TYPE_CHECKING:
+    from becalm.nouns.keywords import ProgramKeywords
 
 MOST = 1000
 """The largest number of variants; more would be a mistake."""

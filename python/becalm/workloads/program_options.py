@@ -6,14 +6,17 @@ import dataclasses
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from becalm.nouns.metric import Response
 from becalm.nouns.option import refuse_unknown
-from becalm.nouns.workload import CommandLine, ProgramKeywords, Workload, program_fields, shell_of
+from becalm.nouns.workload import CommandLine, Workload, program_fields, shell_of
+
+if TYPE_CHECKING:
+    from becalm.nouns.keywords import ProgramKeywords
 
 
 class ProgramOptions(msgspec.Struct, frozen=True):

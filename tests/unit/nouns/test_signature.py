@@ -6,57 +6,71 @@ from typing import get_type_hints
 import pytest
 
 import becalm
-from becalm.nouns.demand import Demand, DemandKeywords
+from becalm.nouns import keywords as noun_keywords
+from becalm.nouns.demand import Demand
 from becalm.nouns.metric import Response, Work
 from becalm.nouns.option import options
+from becalm.nouns.options.bisect import BisectOptions
 from becalm.nouns.options.check import CheckOptions
 from becalm.nouns.options.compare_stored import CompareStoredOptions
 from becalm.nouns.options.corun import CoRunOptions
-from becalm.nouns.options.design import DesignOptions, FitOptions
+from becalm.nouns.options.design import DesignOptions, FitOptions, SwarmDesignOptions
 from becalm.nouns.options.layouts import LayoutOptions
 from becalm.nouns.options.load_experiment import LoadExperimentOptions
+from becalm.nouns.options.mcp import McpOptions
 from becalm.nouns.options.measuring import ComparedPrograms, CompareOptions, RunOptions
+from becalm.nouns.options.place import PlaceOptions
+from becalm.nouns.options.record import HistoryPlaceOptions, RangeOptions, RecordOptions
 from becalm.nouns.options.suite import SuiteOptions, SuiteParts
 from becalm.nouns.options.survey import SurveyOptions
 from becalm.nouns.options.tune import TuneOptions
+from becalm.nouns.options.tune_table import TuneTableOptions
 from becalm.nouns.options.watch import WatchReference
 from becalm.nouns.workload import CommandLine, Workload
-from becalm.study.session_options import MeasureKeywords, SessionOptions, SeveralHosts, WithProfile
-from becalm.verbs.check import CheckKeywords
-from becalm.verbs.compare import CompareKeywords
-from becalm.verbs.compare_layouts import LayoutKeywords
-from becalm.verbs.compare_stored import CompareStoredKeywords
-from becalm.verbs.corun import CoRunKeywords
-from becalm.verbs.design import DesignKeywords, FitKeywords
-from becalm.verbs.load_experiment import LoadExperimentKeywords
-from becalm.verbs.suite import SuiteKeywords
-from becalm.verbs.survey import SurveyKeywords
-from becalm.verbs.tune import TuneKeywords
-from becalm.verbs.watch_run import WatchKeywords
+from becalm.study.session_options import SessionOptions, SeveralHosts, WithProfile
+from becalm.verbs import keywords as verb_keywords
+from becalm.verbs.mcp import WITHOUT
+from becalm.verbs.tune_programs import UNUSED
 
 PROGRAM = (CommandLine, Workload)
+HISTORY = (RecordOptions, HistoryPlaceOptions)
+MEASURED = (Response, Work, WithProfile, SessionOptions, *PROGRAM)
+ONE_SESSION = ("directory", "commit", "name_baseline", "host")
 VERBS = [
-    (becalm.run, MeasureKeywords, (RunOptions, Response, Work, WithProfile, SessionOptions, *PROGRAM)),
+    (becalm.run, (RunOptions, *MEASURED), ()),
+    (becalm.compare, (CompareOptions, ComparedPrograms, *MEASURED), ("name",)),
+    (becalm.check, (CheckOptions, *MEASURED), ("name",)),
+    (becalm.compare_stored, (CompareStoredOptions,), ()),
+    (becalm.compare_layouts, (LayoutOptions, *MEASURED), ("name", "precision")),
+    (becalm.tune, (TuneOptions, Response, Work, SessionOptions, *PROGRAM), ("settings",)),
+    (becalm.tune_cost, (TuneOptions, Response, Work, SessionOptions, *PROGRAM), ("settings", "store")),
+    (becalm.tune_programs, (CompareOptions, ComparedPrograms, *MEASURED), ("name", *UNUSED)),
+    (becalm.tune_table, (TuneTableOptions,), ()),
+    (becalm.corun, (CoRunOptions, SessionOptions, *PROGRAM), ("alongside", "alongside_cpus", "name")),
+    (becalm.survey, (SurveyOptions, SessionOptions, *PROGRAM), ("host",)),
+    (becalm.suite, (SuiteParts, SuiteOptions, Response, WithProfile, SessionOptions, *PROGRAM), ("name",)),
+    (becalm.watch, (WatchReference, WithProfile, SessionOptions, *PROGRAM), ()),
+    (becalm.record, (*HISTORY, Response, WithProfile, SessionOptions, *PROGRAM), ("name",)),
     (
-        becalm.compare,
-        CompareKeywords,
-        (CompareOptions, ComparedPrograms, Response, Work, WithProfile, SessionOptions, *PROGRAM),
+        becalm.record_commits,
+        (*HISTORY, RangeOptions, Response, WithProfile, SessionOptions, *PROGRAM),
+        ("name", *ONE_SESSION),
     ),
-    (becalm.check, CheckKeywords, (CheckOptions, Response, Work, WithProfile, SessionOptions, *PROGRAM)),
-    (becalm.compare_stored, CompareStoredKeywords, (CompareStoredOptions,)),
-    (becalm.compare_layouts, LayoutKeywords, (LayoutOptions, Response, Work, WithProfile, SessionOptions, *PROGRAM)),
-    (becalm.tune, TuneKeywords, (TuneOptions, Response, Work, SessionOptions, *PROGRAM)),
-    (becalm.corun, CoRunKeywords, (CoRunOptions, SessionOptions, *PROGRAM)),
-    (becalm.survey, SurveyKeywords, (SurveyOptions, SessionOptions, *PROGRAM)),
-    (becalm.suite, SuiteKeywords, (SuiteParts, SuiteOptions, Response, WithProfile, SessionOptions, *PROGRAM)),
-    (becalm.watch, WatchKeywords, (WatchReference, WithProfile, SessionOptions, *PROGRAM)),
-    (becalm.load_experiment, LoadExperimentKeywords, (LoadExperimentOptions, SessionOptions, *PROGRAM)),
-    (becalm.make_load, DemandKeywords, (Demand,)),
-    (becalm.design, DesignKeywords, (DesignOptions,)),
-    (becalm.fit_design, FitKeywords, (FitOptions,)),
+    (becalm.bisect, (BisectOptions, Response, WithProfile, SessionOptions, *PROGRAM), ("name", "directory")),
+    (becalm.load_experiment, (LoadExperimentOptions, SessionOptions, *PROGRAM), ()),
+    (becalm.make_load, (Demand,), ()),
+    (becalm.place, (PlaceOptions,), ()),
+    (becalm.simulate_placement, (PlaceOptions,), ("method",)),
+    (becalm.design, (DesignOptions,), ()),
+    (becalm.design_swarm, (SwarmDesignOptions,), ()),
+    (becalm.fit_design, (FitOptions,), ()),
+    (becalm.serve_mcp, (McpOptions, SessionOptions), WITHOUT),
 ]
-OWN = {"resume"}
-"""Keywords that are arguments of their function, and no option of a value."""
+"""The functions, with the classes of their options, and the options of these that they do not have: what cannot hold
+for all programs, or is the function's own."""
+IDS = [function.__name__ for function, _, _ in VERBS]
+OWN = {"commits"}
+"""Options that are parameters of their function."""
 
 
 def options_by_keyword(kinds):
@@ -68,25 +82,41 @@ def options_by_keyword(kinds):
     return result
 
 
-@pytest.mark.parametrize(("function", "keywords", "kinds"), VERBS)
-def test_type_checkers_see_every_option_with_its_type(function, keywords, kinds):
-    typed = {name: hint for name, hint in get_type_hints(keywords).items() if name not in OWN}
+def keywords_of(function):
+    """Return the TypedDict of a public function."""
+    return getattr(verb_keywords, "".join(map(str.capitalize, function.__name__.split("_"))) + "Keywords")
+
+
+def test_every_function_with_options_is_looked_at():
+    public = [getattr(becalm, name) for name in becalm.__all__]
+    assert {item for item in public if hasattr(item, "option_kinds")} == {function for function, _, _ in VERBS}
+
+
+@pytest.mark.parametrize(("function", "kinds", "without"), VERBS, ids=IDS)
+def test_type_checkers_see_every_option_with_its_type(function, kinds, without):
+    typed, known = get_type_hints(keywords_of(function)), options_by_keyword(kinds)
+    assert set(typed) == set(known) - set(without) - OWN
+    for name, annotation in typed.items():
+        assert annotation == known[name].annotation, name
+
+
+@pytest.mark.parametrize(
+    ("keywords", "kinds"), [(noun_keywords.ProgramKeywords, PROGRAM), (noun_keywords.DemandKeywords, (Demand,))]
+)
+def test_type_checkers_see_every_option_of_a_noun(keywords, kinds):
     known = options_by_keyword(kinds)
-    assert set(typed) == set(known)
-    for name, option in known.items():
-        assert typed[name] == option.annotation, name
+    assert get_type_hints(keywords) == {name: option.annotation for name, option in known.items()}
 
 
-@pytest.mark.parametrize(("function", "keywords", "kinds"), VERBS)
-def test_signature_and_help_list_every_option_with_type_unit_and_default(function, keywords, kinds):
+@pytest.mark.parametrize(("function", "kinds", "without"), VERBS, ids=IDS)
+def test_signature_and_help_list_every_option_with_type_unit_and_default(function, kinds, without):
     signature, text = inspect.signature(function), inspect.getdoc(function)
     assert not any(parameter.kind is parameter.VAR_KEYWORD for parameter in signature.parameters.values())
-    for name, option in options_by_keyword(kinds).items():
-        if name not in signature.parameters:
-            # What cannot hold for all programs, or is the function's own.
-            assert name in ("name", "settings", "host", "alongside", "alongside_cpus", "precision"), name
-            continue
-        shown = signature.parameters[name]
+    known = options_by_keyword(kinds)
+    assert set(without) <= set(known)
+    assert not set(without) & set(signature.parameters)
+    for name in known.keys() - set(without) - OWN:
+        option, shown = known[name], signature.parameters[name]
         assert shown.kind is shown.KEYWORD_ONLY
         assert shown.annotation == option.annotation
         assert f"    {name}: " in text
