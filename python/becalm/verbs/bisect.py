@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import which_machine
-from becalm.nouns.metric import Response, Work
-from becalm.nouns.option import parse_keywords
+from becalm.nouns.metric import Response
+from becalm.nouns.option import parse_keywords, refuse_unknown
 from becalm.nouns.options.bisect import BisectOptions
 from becalm.nouns.options.measuring import CompareOptions
 from becalm.nouns.signature import takes
@@ -66,8 +66,9 @@ def bisect(
     The same call continues a search that was interrupted. Raises UsageError, MachineError, StoreError, and
     WorkloadError when the good or the bad commit cannot be built or run.
     """
+    refuse_unknown(keywords, BisectOptions, Response, CommandLine, Workload, WithProfile, SessionOptions)
     options = BisectOptions(**parse_keywords(BisectOptions, keywords))
-    _, session, program = sorted_options(CompareOptions, keywords, BisectOptions, Response, Work, WithProfile)
+    _, session, program = sorted_options(CompareOptions, keywords, BisectOptions, Response, WithProfile)
     if which_machine(session.host_name) is not None:
         raise UsageError("Commits are built on this machine, and measured here: leave --host out.")
     repository = Repository.of(options.repository)

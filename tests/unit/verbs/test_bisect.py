@@ -1,5 +1,8 @@
 """`becalm bisect` where it ends without a commit, or with a merge: what it says and shows."""
 
+import pytest
+
+import becalm
 from becalm.report.bisect import tables
 from becalm.results.bisect import BisectResult, Probe
 from becalm.wording import bisect as words
@@ -42,3 +45,9 @@ def test_a_merge_is_named_as_one():
     )
     sentence = words.result_lines(ended(suspects=("x", "y", "m"), merge="m", probability=0.99))
     assert "with the merge m or one of the 2 commits that it brings in (git log m^1..m)" in sentence
+
+
+@pytest.mark.parametrize("option", ["budget", "fail_above", "tasks", "where"])
+def test_options_of_a_comparison_are_not_those_of_a_bisection(option):
+    with pytest.raises(becalm.UsageError, match=f"There is no option '{option}'"):
+        becalm.bisect("a", "b", run="true", **{option: 1})
