@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, cast
 
 import clock_arm
-from becalm.hosts.agent import PROTOCOL
+from becalm.hosts.greeting import PROTOCOL
 from becalm.hosts.guest.initramfs import Cpio
 from becalm.nouns.metric import Response, metrics
 from becalm.nouns.run import COLUMNS

@@ -10,7 +10,7 @@ import numpy as np
 from becalm.errors import RefusedError, UnsettledError
 from becalm.hosts import Ability, Can, Noticed, Runs, RunText
 from becalm.hosts.abilities import YES
-from becalm.hosts.agent import AT_BOOT
+from becalm.hosts.agent_abilities import AT_BOOT
 from becalm.hosts.simulated.host import SimHost
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings

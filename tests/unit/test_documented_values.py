@@ -8,7 +8,7 @@ from tests.places import ROOT
 
 import becalm.errors
 from becalm._version import VERSION
-from becalm.hosts.agent import PROTOCOL
+from becalm.hosts.greeting import PROTOCOL
 from becalm.load import run_report
 from becalm.load.attribution import Attribution, CauseSearch, CauseShare
 from becalm.load.delay import Delay

@@ -5,8 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -15,17 +13,18 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from becalm.errors import BecalmError, MachineError, RefusedError, UnsettledError, UsageError, WorkloadError
-from becalm.hosts.abilities import YES, Abilities, Ability, Can, need, with_abilities
-from becalm.hosts.answer_errors import checked_answers, unreadable
+from becalm.errors import MachineError, UnsettledError, UsageError
+from becalm.hosts.abilities import YES, Abilities, Ability, need, with_abilities
+from becalm.hosts.agent_abilities import ABLE, EMULATED, EMULATOR, NO_RIGHTS
+from becalm.hosts.answer_errors import checked_answers
 from becalm.hosts.applied_settings import AppliedSettings, Planned, settings_context
 from becalm.hosts.boot_entry import BootEntryHost
+from becalm.hosts.conversation import Conversation
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
-from becalm.hosts.greeting import PROTOCOL as PROTOCOL
-from becalm.hosts.greeting import GreetingError, read_greeting
+from becalm.hosts.greeting import PROTOCOL, GreetingError, read_greeting
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.running_load import RunningLoad, running_load
-from becalm.hosts.transport import LONGEST_LINE, Link, Patience, TooMuchError
+from becalm.hosts.transport import Link, Patience
 from becalm.load.others import Others
 from becalm.load.record import Series, load_of
 from becalm.nouns.codec import wire
@@ -40,19 +39,6 @@ if TYPE_CHECKING:
     from becalm.load.live import Reading
     from becalm.results.settings import Reset, Status
 
-ERRORS: dict[str, type[BecalmError]] = {
-    "usage": UsageError,
-    "domain": UsageError,
-    "not_found": WorkloadError,
-    "not_executable": WorkloadError,
-    "prepare": WorkloadError,
-    "consent": UsageError,
-    "refused": RefusedError,
-    "permission": RefusedError,
-    "unsupported": RefusedError,
-}
-"""The classes of errors of the agent, by kind; others are MachineError (docs/reference/protocol.md)."""
-
 
 def agent_path() -> str:
     """Return the agent's executable inside the installed package. Raises MachineError if it is missing."""
@@ -63,29 +49,6 @@ def agent_path() -> str:
             "which builds it (Rust is needed)."
         )
     return path
-
-
-NO_RIGHTS = Can(False, "they need root", "with --sudo they can be changed")
-AT_BOOT = Can(False, "set at boot: this host does not reboot during a study")
-NO_WAY_BACK = Can(
-    False, "a conversation ends with its agent", "finished runs are stored; continue a search with becalm tune --resume"
-)
-
-EMULATED = Can(
-    False,
-    "its processor is emulated",
-    "a virtual machine that is started with KVM runs on the processor itself",
-)
-EMULATOR = "QEMU (software emulation)"
-"""The name in the facts of QEMU's emulation, known by its signature (CPUID leaf 0x40000000, TCGTCGTCGTCG); KVM has
-another one. Processors other than x86 have no such signature, so emulation is not detected there."""
-
-ABLE = {
-    **dict.fromkeys(Ability, YES),
-    Ability.REBOOT: AT_BOOT,
-    Ability.RECONNECT: NO_WAY_BACK,
-}
-"""The abilities of any machine whose agent has the necessary rights."""
 
 
 class Surroundings(msgspec.Struct, frozen=True):
@@ -124,12 +87,9 @@ class AgentHost:
         `scripted`: accept an agent whose figures come from the script of a test.
         """
         self.name = name
-        self._link = link
         self._waits_by = access.waits_by
-        self._next_id = 0
         self._facts: dict[str, Any] | None = None
-        self.answered = True
-        """Whether all requests were answered completely, so that no runs are missing."""
+        self._conversation = Conversation(name, link)
         self._warned: set[str] = set()
         self._say = access.say
         try:
@@ -159,13 +119,18 @@ class AgentHost:
             members["owner"] = access.owner
         if access.reboot:
             members["reboot"] = True
-        self._ask({"do": "open", "protocol": PROTOCOL, **members})
+        self._conversation.ask({"do": "open", "protocol": PROTOCOL, **members})
 
     def __enter__(self) -> AgentHost:
         return self
 
     def __exit__(self, *exc: object) -> None:
         self.close()
+
+    @property
+    def answered(self) -> bool:
+        """Whether all requests were answered completely, so that no runs are missing."""
+        return self._conversation.answered
 
     def abilities(self) -> Abilities:
         """Return the abilities of an agent; whether its processor is emulated is known once facts were requested."""
@@ -175,7 +140,7 @@ class AgentHost:
     def facts(self) -> dict[str, Any]:
         """Return the properties of the machine and what it allows."""
         if self._facts is None:
-            facts = self._ask({"do": "facts"})["facts"]
+            facts = self._conversation.ask({"do": "facts"})["facts"]
             if facts.get("virtualisation", {}).get("hypervisor") == EMULATOR:
                 self._abilities = {**self._abilities, Ability.REAL_TIME: EMULATED}
             self._facts = with_abilities(facts, self.abilities())
@@ -189,7 +154,7 @@ class AgentHost:
     @checked_answers
     def knobs(self) -> list[Knob]:
         """Return the catalogue with the state of each knob on this machine now."""
-        return [Knob.from_json(row) for row in self._ask({"do": "knobs"})["knobs"]]
+        return [Knob.from_json(row) for row in self._conversation.ask({"do": "knobs"})["knobs"]]
 
     @checked_answers
     def define(
@@ -198,7 +163,7 @@ class AgentHost:
         """Define workloads and settings. Raises UsageError if a workload has no directory to start in."""
         if self._directory is None and any(workload.directory is None for workload in workloads):
             raise UsageError("The working directory was deleted. Change to another one, or give --directory.")
-        answer = self._ask(
+        answer = self._conversation.ask(
             {
                 "do": "define",
                 "workloads": [workload.to_wire() for workload in workloads],
@@ -236,7 +201,7 @@ class AgentHost:
     @checked_answers
     def release(self) -> Reset:
         """Restore the settings that this conversation has applied."""
-        return _reset(self._ask({"do": "release"}))
+        return _reset(self._conversation.ask({"do": "release"}))
 
     def settle(self) -> None:
         """Restore the settings of this conversation. Raises UnsettledError if something is not as before."""
@@ -252,14 +217,14 @@ class AgentHost:
     @checked_answers
     def restore(self, *, force: bool = False, mine: bool = False, entry: bool = True) -> Reset:
         """Restore what an earlier becalm kept or left. `mine`: refuse changes of others; `entry`: also a boot entry."""
-        return _reset(self._ask({"do": "restore", "force": force, "mine": mine, "entry": entry}))
+        return _reset(self._conversation.ask({"do": "restore", "force": force, "mine": mine, "entry": entry}))
 
     @checked_answers
     def status(self) -> Status:
         """Return the settings that are applied, by whom and when."""
         from becalm.results.settings import Status
 
-        return Status.from_json(self._ask({"do": "status"}))
+        return Status.from_json(self._conversation.ask({"do": "status"}))
 
     @checked_answers
     def effects(self, settings: Settings, *, dangerous: bool = False) -> list[Mapping[str, Any]]:
@@ -275,21 +240,23 @@ class AgentHost:
         `entry`, `mark`, `default`, `parameters`, `files`, `remarks` (docs/reference/protocol.md). Raises UsageError
         (consent is missing, or no setting makes a parameter) and RefusedError (the boot loader cannot do it).
         """
-        return self._ask({"do": "boot", "parameters": list(parameters), "limit_s": limit_s, "dangerous": dangerous})
+        return self._conversation.ask(
+            {"do": "boot", "parameters": list(parameters), "limit_s": limit_s, "dangerous": dangerous}
+        )
 
     def restart(self) -> None:
         """Restore all settings and restart the machine. The agent ends, and the connection is lost."""
-        self._ask({"do": "reboot"})
+        self._conversation.ask({"do": "reboot"})
 
     @checked_answers
     def healthy(self) -> Mapping[str, Any]:
         """Stop the fall-back on the new boot and return `ours`, `mark`, `parameters`, `sentence`, `remarks`."""
-        return self._ask({"do": "healthy"})
+        return self._conversation.ask({"do": "healthy"})
 
     @checked_answers
     def unboot(self) -> Reset:
         """Remove all that `boot` wrote."""
-        return _reset(self._ask({"do": "unboot"}))
+        return _reset(self._conversation.ask({"do": "unboot"}))
 
     def reboot(self, parameters: Parameters) -> None:
         """Refuse to restart, as the agent would end with its machine."""
@@ -302,7 +269,7 @@ class AgentHost:
     @checked_answers
     def keep_boot(self, parameters: Parameters) -> Mapping[str, Any]:
         """Keep the new boot for every start until `restore`; return `entry`, `parameters`, `files`."""
-        return self._ask({"do": "keep_boot", "parameters": list(parameters)})
+        return self._conversation.ask({"do": "keep_boot", "parameters": list(parameters)})
 
     def boot_entry(self) -> BootEntryHost:
         """Return the agent itself."""
@@ -314,12 +281,12 @@ class AgentHost:
         need(self.name, self.abilities(), Ability.LOADED)
 
         def load() -> None:
-            self._ask({"do": "load", "demand": demand.to_json()}, Patience.LONG)
+            self._conversation.ask({"do": "load", "demand": demand.to_json()}, Patience.LONG)
 
-        return running_load(load, lambda: LoadResult.from_json(self._ask({"do": "unload"}, Patience.LONG)))
+        return running_load(load, lambda: LoadResult.from_json(self._conversation.ask({"do": "unload"}, Patience.LONG)))
 
     def _ask_about(self, settings: Settings, request: str, dangerous: bool, **more: Any) -> dict[str, Any]:
-        return self._ask({"do": request, "settings": settings.to_json(), "dangerous": dangerous, **more})
+        return self._conversation.ask({"do": request, "settings": settings.to_json(), "dangerous": dangerous, **more})
 
     @checked_answers
     def measure(self, request: MeasureRequest) -> Iterator[Event]:
@@ -332,7 +299,9 @@ class AgentHost:
             members["recording"] = request.recording.to_json()
         if self._waits_by is not None:
             members["waits_by"] = self._waits_by
-        for event in self._events({"do": "measure", **members, "load": str(request.detail)}, Patience.PROGRAMS):
+        for event in self._conversation.events(
+            {"do": "measure", **members, "load": str(request.detail)}, Patience.PROGRAMS
+        ):
             match event["event"]:
                 case "runs":
                     yield Runs(self.rows(event["rows"]))
@@ -361,13 +330,15 @@ class AgentHost:
     @checked_answers
     def read(self, *, consumers: int = 0) -> Reading:
         """Return the reading of the load since the previous reading (docs/reference/protocol.md, `read`)."""
-        return _reading(self._load_columns, self._ask({"do": "read", "load": True, "consumers": consumers}))
+        return _reading(
+            self._load_columns, self._conversation.ask({"do": "read", "load": True, "consumers": consumers})
+        )
 
     @checked_answers
     def follow(self, pid: int, period_ns: int, *, consumers: int = 0) -> Iterator[tuple[dict[str, Any], Reading]]:
         """Yield the events `followed` of a process with the machine's readings, until it ends or `stop`."""
         members = {"pid": pid, "period_ns": period_ns, "load": True, "consumers": consumers}
-        for event in self._events({"do": "follow", **members}):
+        for event in self._conversation.events({"do": "follow", **members}):
             if event["event"] == "followed":
                 yield event, _reading(self._load_columns, event)
 
@@ -377,86 +348,32 @@ class AgentHost:
     ) -> Iterator[RecordEvent]:
         """Yield which task runs when, with two counters per CPU, until a process ends or `stop`."""
         members = {"recording": recording.to_json(), "pid": pid, "started": started}
-        for event in self._events({"do": "record", **members}):
+        for event in self._conversation.events({"do": "record", **members}):
             if (recorded := _recorded(event)) is not None:
                 yield recorded
 
     @checked_answers
     def overhead(self, runs: int) -> tuple[list[int], list[int]]:
         """Return times of an empty program, ns: started directly, and measured by becalm."""
-        answer = self._ask({"do": "overhead", "runs": runs}, Patience.LONG)
+        answer = self._conversation.ask({"do": "overhead", "runs": runs}, Patience.LONG)
         return answer["bare_ns"], answer["own_ns"]
 
     def stop(self) -> None:
         """End the current request, by one write, so that a signal handler may call it."""
-        with contextlib.suppress(OSError):
-            self._link.interrupt(b'{"id":0,"do":"stop"}\n')
+        self._conversation.stop()
 
     def close(self) -> None:
         """End the conversation: the agent kills what it started, restores everything and exits.
 
         If it has answered everything, it is told to remove its spool.
         """
-        if self.answered:
-            with contextlib.suppress(OSError):
-                self._link.send(b'{"id":0,"do":"bye"}\n', Patience.SOON)
-        self._link.close()
+        self._conversation.close()
 
     def rows(self, rows: Iterable[list[Any]]) -> list[Run]:
         """Return the runs of the agent's rows."""
         if self._order is None:
             return [Run.of(row) for row in rows]
         return [Run.of([row[index] for index in self._order]) for row in rows]
-
-    def _ask(self, request: dict[str, Any], patience: Patience = Patience.SOON) -> dict[str, Any]:
-        *_, done = self._events(request, patience)
-        return done
-
-    def _events(self, request: dict[str, Any], patience: Patience = Patience.SOON) -> Iterator[dict[str, Any]]:
-        """Send a request and yield its events, of which `done` is the last. Raises the agent's error, or that it is
-        lost."""
-        self._next_id += 1
-        ident = self._next_id
-        line = json.dumps({"id": ident, **request}, separators=(",", ":")).encode() + b"\n"
-        self.answered = False
-        try:
-            self._link.send(line, patience)
-        except BrokenPipeError:
-            raise self._link.lost(self.name) from None
-        while True:
-            event = self._line()
-            # An error without a number belongs to a request that could not be read, which must be this one.
-            unread = event["event"] == "error" and event.get("id", ident) is None
-            if event.get("id") != ident and not unread:
-                continue
-            if event["event"] == "error":
-                self.answered = True
-                raise ERRORS.get(str(event.get("kind")), MachineError)(str(event.get("message")))
-            if event["event"] == "done":
-                # The receiver of this event has received all earlier ones.
-                self.answered = True
-                yield event
-                return
-            yield event
-
-    def _line(self) -> dict[str, Any]:
-        try:
-            line = self._link.read()
-        except TooMuchError:
-            self._link.close()
-            raise MachineError(
-                f"The agent on {self.name} sent a line of more than {LONGEST_LINE >> 20} MiB, which is the "
-                "limit. The conversation was ended, and the agent restores everything."
-            ) from None
-        if not line.endswith(b"\n"):
-            raise self._link.lost(self.name)
-        try:
-            event = json.loads(line)
-        except (ValueError, RecursionError):
-            event = None
-        if not isinstance(event, dict) or not isinstance(event.get("event"), str):
-            raise unreadable(self.name, "a line that is not an event")
-        return event
 
 
 def _reset(answer: Mapping[str, Any]) -> Reset:

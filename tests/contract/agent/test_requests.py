@@ -14,7 +14,8 @@ from tests.waiting import HANG_LIMIT_S, wait_for
 
 from becalm import hosts
 from becalm.errors import MachineError
-from becalm.hosts.agent import PROTOCOL, agent_path
+from becalm.hosts.agent import agent_path
+from becalm.hosts.greeting import PROTOCOL
 from becalm.nouns.run import COLUMNS
 from becalm.nouns.settings import Settings
 from becalm.nouns.workload import Workload

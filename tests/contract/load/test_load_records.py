@@ -233,7 +233,7 @@ def test_programs_are_in_a_group_of_their_own_that_goes_with_the_agent(options):
 @pytest.mark.parametrize("observed", [True, False])
 def test_the_group_is_there_from_the_start_where_runs_will_be_observed(observed):
     with hosts.open("local", Access(observed=observed)) as host:
-        assert (unified_group() / f"becalm-{host._link.process.pid}").exists() == observed
+        assert (unified_group() / f"becalm-{host._conversation.link.process.pid}").exists() == observed
 
 
 @pytest.fixture

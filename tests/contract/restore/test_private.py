@@ -12,7 +12,8 @@ from tests.support.memory_directory import let_others_in
 from tests.support.talk import Agent, guards
 from tests.waiting import HANG_LIMIT_S, wait_for
 
-from becalm.hosts.agent import PROTOCOL, agent_path
+from becalm.hosts.agent import agent_path
+from becalm.hosts.greeting import PROTOCOL
 
 TITLE = "becalm tune -- ./bench --password swordfish"
 

@@ -15,7 +15,8 @@ from tests.support.laptop import laptop
 from tests.support.stepping import Stepped
 from tests.waiting import wait_ended, wait_for
 
-from becalm.hosts.agent import PROTOCOL, agent_path
+from becalm.hosts.agent import agent_path
+from becalm.hosts.greeting import PROTOCOL
 
 SECONDS = 3600
 """A silence that no test is long enough for."""

@@ -60,7 +60,7 @@ def observed_run(guest, seq, workload):
 
 
 def counters(guest, source):
-    return guest.inner.inner._ask({"do": "read", "sources": [source]})["sources"][source]["counters"]
+    return guest.inner.inner._conversation.ask({"do": "read", "sources": [source]})["sources"][source]["counters"]
 
 
 @pytest.mark.parametrize("version", VERSIONS)

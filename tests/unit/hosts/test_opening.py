@@ -7,7 +7,9 @@ import pytest
 from becalm import hosts
 from becalm.hosts import Access
 from becalm.hosts.abilities import Ability
-from becalm.hosts.agent import EMULATOR, PROTOCOL, AgentHost
+from becalm.hosts.agent import AgentHost
+from becalm.hosts.agent_abilities import EMULATOR
+from becalm.hosts.greeting import PROTOCOL
 from becalm.hosts.guest import GuestMachine, qemu
 from becalm.hosts.rebooting import RebootingHost
 from becalm.hosts.wrapper import BorrowedHost, Wrapper

@@ -7,7 +7,8 @@ import pytest
 from becalm.errors import BootError, MachineError, UsageError
 from becalm.hosts import Ability, Access, MeasureRequest, Noticed, runs_of
 from becalm.hosts.abilities import YES
-from becalm.hosts.agent import PROTOCOL, AgentHost
+from becalm.hosts.agent import AgentHost
+from becalm.hosts.greeting import PROTOCOL
 from becalm.hosts.rebooting import RebootingHost, RestartedError
 from becalm.hosts.wrapper import Wrapper
 from becalm.nouns import tables

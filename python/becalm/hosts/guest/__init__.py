@@ -21,7 +21,8 @@ from msgspec.structs import replace
 from becalm import system_clock
 from becalm.errors import BootError, MachineError, UsageError, WorkloadError
 from becalm.hosts.abilities import YES, Abilities, Ability, Can, refused
-from becalm.hosts.agent import ABLE, EMULATED, AgentHost, agent_path
+from becalm.hosts.agent import AgentHost, agent_path
+from becalm.hosts.agent_abilities import ABLE, EMULATED
 from becalm.hosts.applied_settings import AppliedSettings
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.events import Event, Runs
