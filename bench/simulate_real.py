@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import platform
 import shutil
@@ -37,12 +36,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from campaign import OUT, Record, becalm_command, begun, describe, save, saved, table
-
-Values = Mapping[str, str | int]
+from campaign import OUT, Record, becalm_command, begun, save, saved
+from simulate_real_report import judged, report
+from simulate_real_settings import OPTIMUM, SETTINGS, SETTINGS_HOST, Values
 
 HOSTS = ("guest:6.1", "guest:6.12", "local")
-SETTINGS_HOST = "guest:6.1"
 SHARES = {("sizes", "guest:6.1"): 5, ("settings", "guest:6.1"): 5, ("sizes", "guest:6.12"): 3, ("sizes", "local"): 2}
 """The shares by which the remaining budget is divided among the parts still to come; the search on the model takes
 seconds."""
@@ -62,52 +60,11 @@ SEEDS = 12
 SEARCHED = 150
 """The search on the model may take so many runs."""
 
-WANTED_MISS, WANTED_RANK, WANTED_KEPT = 0.1, 0.6, 0.5
 FACTORS = (
     "sched_latency_ns=0.1..1000ms:log",
     "sched_min_granularity_ns=0.1..1000ms:log",
     "sched_wakeup_granularity_ns=0.1..1000ms:log",
 )
-MS = 1_000_000
-
-
-def times(latency: float, granularity: float, wakeup: float) -> Values:
-    """Return the three classic knobs, with values in ms."""
-    return {
-        "sched_latency_ns": round(latency * MS),
-        "sched_min_granularity_ns": round(granularity * MS),
-        "sched_wakeup_granularity_ns": round(wakeup * MS),
-    }
-
-
-PUBLISHED = "published"
-SETTINGS: dict[str, Values] = {
-    PUBLISHED: times(242.437236, 0.1036, 780.657445),
-    "wake-ups preempt at once": {"sched_wakeup_granularity_ns": 0},
-    "wake-ups preempt after 0.3 ms": {"sched_wakeup_granularity_ns": 300_000},
-    "wake-ups preempt after 6 ms": {"sched_wakeup_granularity_ns": 6 * MS},
-    "wake-ups preempt after 1 s": {"sched_wakeup_granularity_ns": 1000 * MS},
-    "short slices": times(1, 0.1, 2),
-    "short slices, preempted": times(1, 0.1, 0.1),
-    "long slices": times(1000, 100, 2),
-    "long slices, not preempted": times(1000, 100, 1000),
-    "long slices, preempted": times(1000, 100, 0),
-    "no wake-up preemption": {"sched_feature_wakeup_preemption": "off"},
-    "sleepers get a whole latency": {"sched_feature_gentle_fair_sleepers": "off"},
-    "next buddies": {"sched_feature_next_buddy": "on"},
-    "no last buddies": {"sched_feature_last_buddy": "off"},
-    "batch": {"policy": "batch"},
-}
-
-
-def spearman(first: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
-    """Rank correlation and its 95 % interval."""
-    from scipy import stats
-
-    value = float(stats.spearmanr(first, other).statistic)
-    error = math.sqrt(1.06 / (len(first) - 3))
-    center = math.atanh(max(-0.999999, min(0.999999, value)))
-    return value, math.tanh(center - 1.96 * error), math.tanh(center + 1.96 * error)
 
 
 class Part:
@@ -247,87 +204,6 @@ def model_of(host: str) -> str:
     wanted = tuple(int(part) for part in release.split("-")[0].split(".")[:2])
     known = [row for row in TABLE if tuple(map(int, row.name.split("."))) <= wanted] or TABLE[:1]
     return f"sim:{known[-1].policy}?kernel={known[-1].name}&cpus=2"
-
-
-def ranks(result: Record) -> tuple[float, float, float] | None:
-    """Return the rank correlation over the 15 settings, without the defaults and the model's optimum."""
-    rows = [row for row in result["settings"] if row["setting"] in SETTINGS and row["measured"] is not None]
-    if len(rows) < 5:
-        return None
-    return spearman([row["measured"] for row in rows], [row["simulated"] for row in rows])
-
-
-def report(result: Record) -> str:
-    """Format the sizes of each host, the settings, and the gain of the model's optimum as Markdown."""
-    parts = [f"Machine: {describe(result['machine'])}."]
-    for host in result["hosts"]:
-        rows = [
-            [
-                f"{size['groups']}{' fitted' if size['fitted'] else ''}", size["policy"],
-                f"{size['measured_ns'] / 1e9:.3f} ± {size['error_ns'] / 1e9:.3f}", f"{size['simulated_ns'] / 1e9:.3f}",
-                f"{100 * size['residual']:+.1f} %",
-            ]
-            for size in host["sizes"]
-        ]  # fmt: skip
-        rows += [[str(groups), "other", "not reached", "", ""] for groups in host["not_reached"]]
-        fit = "" if host["r_squared"] is None else f", R² {host['r_squared']:.4f} of {host['possible']:.4f} possible"
-        alongside = load(result, "sizes", host["host"])
-        parts += [f"{host['host']} as `{host['simulator']}`, {host['loops']} messages a pair{alongside}{fit}:"]
-        parts += [table(["Groups", "Policy", "Measured, s", "Simulated, s", "Difference"], rows)]
-    if result["settings"]:
-        reached = sorted((row for row in result["settings"] if row["measured"]), key=lambda row: row["measured"])
-        rows = [
-            [row["setting"], f"{row['measured']:.3f} ± {row['error']:.3f}", f"{row['simulated']:.3f}", str(row["runs"])]
-            for row in reached
-        ]
-        rows += [
-            [row["setting"], "not reached", f"{row['simulated']:.3f}", str(row["runs"])]
-            for row in result["settings"] if row["measured"] is None
-        ]  # fmt: skip
-        alongside = load(result, "settings", SETTINGS_HOST)
-        parts += [f"Settings in a 6.1 guest, time over that of the defaults{alongside}:"]
-        parts += [table(["Setting", "Measured", "Simulated", "Runs"], rows)]
-    parts += [f"Not reached: {case}" for case in result["failed"]]
-    return "\n\n".join(parts)
-
-
-def load(result: Record, kind: str, host: str) -> str:
-    """Describe the load of the machine next to a part: runnable tasks on average, the guest's own among them."""
-    loads = [part["load"] for part in result["parts"] if (part["part"], part["host"]) == (kind, host)]
-    return f", load {loads[0][0]:.1f} to {loads[0][-1]:.1f}" if loads else ""
-
-
-def judged(result: Record) -> list[str]:
-    """Report for each goal of the project whether it is met."""
-    lines = []
-    for host in result["hosts"]:
-        if host["worst"] is not None:
-            met = "met" if host["worst"] <= WANTED_MISS else "not met"
-            lines.append(f"{host['host']}: other sizes predicted within {100 * host['worst']:.1f} %, wanted 10: {met}")
-    good = next((row for row in result["settings"] if row["setting"] == PUBLISHED), None)
-    if good is not None and good["measured"] is not None:
-        met = "met" if max(good["measured"], good["simulated"]) < 1 else "not met"
-        lines.append(
-            f"the published settings take {good['measured']:.2f} of the defaults' time in the guest, "
-            f"{good['simulated']:.2f} in the model, wanted less than 1 in both: {met}"
-        )
-    if (correlations := ranks(result)) is not None:
-        value, low, high = correlations
-        met = "met" if value >= WANTED_RANK else "not met"
-        lines.append(
-            f"rank correlation over 15 settings {value:.2f} ({low:.2f} to {high:.2f}), wanted {WANTED_RANK:g}: {met}"
-        )
-    best = next((row for row in result["settings"] if row["setting"] == OPTIMUM), None)
-    if best is not None and best["measured"] is not None:
-        there, here = result["optimum"]["gain"], 1 - best["measured"]
-        met = "met" if here >= WANTED_KEPT * there else "not met"
-        lines.append(
-            f"the model's optimum gains {100 * there:.0f} % there, {100 * here:.0f} % in the guest, wanted half: {met}"
-        )
-    return lines
-
-
-OPTIMUM = "the model's optimum"
 
 
 def seconds_of(text: str) -> float:

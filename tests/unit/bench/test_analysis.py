@@ -17,6 +17,8 @@ import overhead
 import scale
 import simulate
 import simulate_real
+import simulate_real_report
+import simulate_real_settings
 import startup
 import tools
 
@@ -181,13 +183,13 @@ def test_the_simulator_is_judged_by_time_speed_and_memory() -> None:
 
 def test_the_simulator_is_judged_against_real_kernels() -> None:
     """Fieller, Hartley and Pearson's interval of a rank correlation: tanh(atanh r ± 1.96 sqrt(1.06 / (n - 3)))."""
-    value, low, high = simulate_real.spearman([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 6, 5])
+    value, low, high = simulate_real_report.spearman([1, 2, 3, 4, 5, 6], [1, 2, 3, 4, 6, 5])
     assert (value, low, high) == pytest.approx((0.942857, 0.536, 0.994), abs=1e-3)
-    names = list(simulate_real.SETTINGS)
+    names = list(simulate_real_settings.SETTINGS)
     rows = [{"setting": name, "measured": 0.9 - 0.01 * at, "simulated": 0.5 + at} for at, name in enumerate(names)]
-    best = {"setting": simulate_real.OPTIMUM, "measured": 0.8, "simulated": 0.5}
+    best = {"setting": simulate_real_settings.OPTIMUM, "measured": 0.8, "simulated": 0.5}
     result = {"hosts": [{"host": "h", "worst": 0.09}], "settings": [*rows, best], "optimum": {"gain": 0.5}}
-    lines = simulate_real.judged(result)
+    lines = simulate_real_report.judged(result)
     assert [line.rpartition(": ")[2] for line in lines] == ["met", "met", "not met", "not met"]
     assert lines[1].startswith("the published settings take 0.90 of the defaults' time in the guest, 0.50 in the model")
     assert "rank correlation over 15 settings -1.00" in lines[2]
@@ -208,7 +210,7 @@ def test_parts_of_the_simulator_that_are_finished_are_kept_and_others_measured_a
     assert record["failed"] == []
     assert simulate_real.simulator_of(record, "guest:6.12") == "sim:eevdf?switch_ns=7"
     assert simulate_real.simulator_of(record, "guest:6.1") == "sim:cfs?kernel=6.1&cpus=2"
-    assert simulate_real.load(record, "sizes", "guest:6.12") == ", load 1.0 to 2.5"
+    assert simulate_real_report.load(record, "sizes", "guest:6.12") == ", load 1.0 to 2.5"
     chosen.groups = 3
     with pytest.raises(SystemExit, match="--again measures all of it anew"):
         simulate_real.resumed(chosen)

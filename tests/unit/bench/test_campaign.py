@@ -164,6 +164,7 @@ def test_every_bench_is_run_for_the_documents_and_fills_a_block_that_is_there() 
     folder = Path(fill.__file__).parent
     rows = {bench.name: bench for bench in all_benches.TABLE}
     helpers = {"all", "campaign", "disturbance", "fill", "kill_effects", "kill_victims", "loop", "model_tree", "tools"}
+    helpers |= {"simulate_real_report", "simulate_real_settings"}
     # It needs data that others recorded, which a person names.
     by_hand = {"replay"}
     assert set(rows) == {path.stem for path in folder.glob("*.py")} - helpers - by_hand
