@@ -8,12 +8,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from tests.support.talk import Answer, Requests
+
 from becalm.hosts.root_helper import packaged
 
-Answer = dict[str, Any]
 
-
-class Helper:
+class Helper(Requests):
     """A conversation with a helper that sudo has started for the user of this number."""
 
     def __init__(self, uid: int, *, environment: dict[str, str] | None = None, greet: bool = True) -> None:
@@ -29,16 +29,6 @@ class Helper:
         if greet:
             self.done("hello", protocol=1, title="a test", interrupt_wait_s=0.2)
 
-    def __enter__(self) -> Helper:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
     def raw(self, line: bytes) -> Answer:
         """Send a line as it is; return the answer."""
         self.process.stdin.write(line + b"\n")
@@ -48,18 +38,6 @@ class Helper:
     def ask(self, do: str, **fields: Any) -> Answer:
         """Send a request; return its answer, done or error."""
         return self.raw(json.dumps({"do": do, **fields}).encode())
-
-    def done(self, do: str, **fields: Any) -> Answer:
-        """Send a request; return its answer, which must not be an error."""
-        answer = self.ask(do, **fields)
-        assert answer["event"] == "done", answer
-        return answer
-
-    def error(self, do: str, **fields: Any) -> Answer:
-        """Send a request; return its answer, which must be an error."""
-        answer = self.ask(do, **fields)
-        assert answer["event"] == "error", answer
-        return answer
 
     def close(self) -> int:
         """Close its input, and wait for its end; return its exit code."""

@@ -8,7 +8,7 @@ import os
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tests.waiting import wait_ended
 
@@ -17,7 +17,43 @@ from becalm.hosts.agent import agent_path
 Answer = dict[str, Any]
 
 
-class Agent:
+class Requests:
+    """Requests to a process, each of which is answered by `done` or `error`."""
+
+    process: subprocess.Popen[bytes]
+
+    def ask(self, do: str, **fields: Any) -> Answer:
+        """Send a request; return its answer."""
+        raise NotImplementedError
+
+    def close(self) -> object:
+        """End the process."""
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def done(self, do: str, **fields: Any) -> Answer:
+        """Send a request; return its answer, which must not be an error."""
+        answer = self.ask(do, **fields)
+        assert answer["event"] == "done", answer
+        return answer
+
+    def error(self, do: str, **fields: Any) -> Answer:
+        """Send a request; return its answer, which must be an error."""
+        answer = self.ask(do, **fields)
+        assert answer["event"] == "error", answer
+        return answer
+
+
+class Agent(Requests):
     """A conversation.
 
     `root`: the directory that it takes for the machine's; `wait`: seconds that interrupts may take to be back.
@@ -39,16 +75,6 @@ class Agent:
         done = self.ask("open", protocol=version, environment={"PATH": os.environ["PATH"]}, directory="/", title=title)
         assert done["event"] == "done", done
 
-    def __enter__(self) -> Agent:
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.close()
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
-
     def send(self, do: str, **fields: Any) -> int:
         self.number += 1
         self.process.stdin.write(json.dumps({"id": self.number, "do": do, **fields}).encode() + b"\n")
@@ -64,18 +90,6 @@ class Agent:
             event: Answer = json.loads(line)
             if event.get("id") == number and event["event"] in ("done", "error"):
                 return event
-
-    def done(self, do: str, **fields: Any) -> Answer:
-        """Send a request; return its answer, which must not be an error."""
-        answer = self.ask(do, **fields)
-        assert answer["event"] == "done", answer
-        return answer
-
-    def error(self, do: str, **fields: Any) -> Answer:
-        """Send a request; return its answer, which must be an error."""
-        answer = self.ask(do, **fields)
-        assert answer["event"] == "error", answer
-        return answer
 
     def define(self, settings: list[Answer], argv: tuple[str, ...] = ("true",)) -> Answer:
         return self.ask("define", workloads=[{"argv": list(argv)}], settings=settings, dangerous=True)
@@ -147,6 +161,17 @@ def end(pid: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
     wait_ended(pid)
+
+
+def kill_with_guards(agent: Agent, root: Path, trial: int) -> None:
+    """Kill an agent and its guards, by the number of the trial in either order, or every fifth time the agent only."""
+    victims = [agent.pid, *guards(root)]
+    for pid in victims if trial % 2 else reversed(victims):
+        if trial % 5 == 0 and pid != agent.pid:
+            continue
+        os.kill(pid, signal.SIGKILL) if pid == agent.pid else end(pid)
+    agent.process.wait()
+    agent.forget()
 
 
 def runs(pid: int) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
+from msgspec import structs
 
 from becalm.errors import RefusedError, UnsettledError
 from becalm.hosts import Ability, Can, Noticed, Runs, RunText
@@ -162,3 +163,9 @@ class Repeatable(SimHost):
             seq, step.workload, step.settings, step.round, step.padding, BEGAN_NS + PERIOD_NS * seq, wall, wall, 0,
             None, None, None, None, None, None, "ok", 0, 0,
         )  # fmt: skip
+
+
+def same(verdict, **ignored):
+    """Return a verdict as JSON without what may differ between two studies that are the same: the number, and the
+    elapsed time. `ignored`: values for other fields that do not count."""
+    return structs.replace(verdict, study=None, elapsed_ns=0, **ignored).to_json()

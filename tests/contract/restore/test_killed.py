@@ -12,7 +12,7 @@ from tests.support.laptop import changed, laptop, snapshot
 from tests.support.memory_directory import memory_directory
 from tests.support.stepping import Stepped, cuts
 from tests.support.studies import SETTINGS, begin, check, study
-from tests.support.talk import Agent, end, guards
+from tests.support.talk import Agent, end, guards, kill_with_guards
 from tests.waiting import wait_for
 
 
@@ -105,13 +105,7 @@ def test_killed_while_programs_run(tmp_path):
         agent.send("measure", first=0, steps=steps)
         runs = cut % len(steps) + 1
         wait_for(lambda runs=runs: len(log.read_text()) >= runs, "so many runs have begun")
-        victims = [agent.pid, *guards(root)]
-        for pid in victims if cut % 2 else reversed(victims):
-            if cut % 5 == 0 and pid != agent.pid:
-                continue
-            os.kill(pid, signal.SIGKILL) if pid == agent.pid else end(pid)
-        agent.process.wait()
-        agent.forget()
+        kill_with_guards(agent, root, cut)
         check(root, before)
 
 

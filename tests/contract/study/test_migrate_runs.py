@@ -4,10 +4,10 @@ import threading
 from contextlib import contextmanager
 
 import pytest
+from tests.support.recorded_move import COUNTED
 from tests.unit.recorded import run
 from tests.unit.study.fake_processes import Processes
 from tests.unit.verbs.test_migrate import Agent, starts
-from tests.unit.verbs.test_migrate_at_sweetspot import COUNTED
 from tests.waiting import HANG_LIMIT_S
 
 from becalm.hosts import MeasureRequest, Runs

@@ -1,16 +1,12 @@
 """Moves that wait for a sweet spot, decided by becalm-sim."""
 
 from contextlib import contextmanager
-from functools import partial
 
 import pytest
-from tests.unit.study.fake_processes import Processes
-from tests.unit.verbs.test_migrate import starts
-from tests.unit.verbs.test_migrate_at_sweetspot import Recorder, move, phases
+from tests.support.recorded_move import Recorder, move, phases, process_of_two_threads, stop_clocks, with_shared_cache
 
 import becalm
 from becalm.errors import RefusedError, UsageError
-from becalm.study import counted_stream, migrate_once, migrate_waiting
 from becalm.units import cpu_list
 
 # One worker, which makes the fixtures of this file once.
@@ -24,25 +20,13 @@ def rows(tmp_path_factory):
 
 @pytest.fixture
 def root(tmp_path):
-    (tmp_path / "root").mkdir()
-    processes = Processes(tmp_path / "root")
-    starts(processes, 10)
-    cache = processes.root / "sys/devices/system/cpu/cpu1/cache/index3"
-    cache.mkdir(parents=True)
-    for name, text in (("type", "Unified"), ("level", "3"), ("shared_cpu_list", "0-1")):
-        (cache / name).write_text(text)
-    for tid in (10, 11):
-        at = processes.root / f"proc/10/task/{tid}"
-        at.mkdir(parents=True)
-        (at / "status").write_text("Name:\tx\nCpus_allowed_list:\t0-3\n")
-    return processes.root
+    return with_shared_cache(process_of_two_threads(tmp_path / "root"))
 
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
     """The stream alone says what time it is."""
-    monkeypatch.setattr(counted_stream.CountedStream, "now_ns", lambda self: 9_500_000)
-    monkeypatch.setattr(migrate_once, "wait", partial(migrate_waiting.wait, clock=lambda: 0))
+    stop_clocks(monkeypatch)
 
 
 def test_it_is_moved_at_the_spot_and_says_why_then(rows, root):

@@ -3,9 +3,7 @@
 tests/contract/restore kills at system calls, calls of functions and runs; here the moments have a seed.
 """
 
-import os
 import random
-import signal
 import time
 
 import pytest
@@ -14,7 +12,7 @@ from tests.support.account import begun
 from tests.support.becalms import DIRECTORIES, WAYS, Becalms, kill_and_check
 from tests.support.laptop import laptop, snapshot
 from tests.support.studies import begin, check, study
-from tests.support.talk import end, guards
+from tests.support.talk import kill_with_guards
 from tests.waiting import wait_for
 
 LATEST_S = 0.4
@@ -29,13 +27,7 @@ def test_agent_and_guard_in_either_order(tmp_path):
         agent = begin(root)
         study(agent)
         time.sleep(moments.uniform(0, LATEST_S))
-        victims = [agent.pid, *guards(root)]
-        for pid in victims if cut % 2 else reversed(victims):
-            if cut % 5 == 0 and pid != agent.pid:
-                continue
-            os.kill(pid, signal.SIGKILL) if pid == agent.pid else end(pid)
-        agent.process.wait()
-        agent.forget()
+        kill_with_guards(agent, root, cut)
         check(root, before)
 
 

@@ -37,16 +37,6 @@ KILLS = samples(20, 1000)
 MOVED = ((CPUS[0],), (CPUS[-1],))
 
 
-@pytest.fixture
-def program() -> Iterator[Program]:
-    if JOURNAL.exists():
-        pytest.skip(f"settings are on: {JOURNAL} is there")
-    result = Program()
-    yield result
-    subprocess.run([agent_path(), "restore", "--force"], check=True, stdout=subprocess.DEVNULL)
-    result.close()
-
-
 def test_all_threads_are_moved_and_those_that_come_meanwhile_restored_too(program: Program) -> None:
     before = program.masks()
     seen = []

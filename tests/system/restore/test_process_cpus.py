@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -27,16 +26,6 @@ pytestmark = [
 
 KILLS = samples(36, 1000)
 """The number of times that agents are killed."""
-
-
-@pytest.fixture
-def program() -> Iterator[Program]:
-    if JOURNAL.exists():
-        pytest.skip(f"settings are on: {JOURNAL} is there")
-    result = Program()
-    yield result
-    subprocess.run([agent_path(), "restore", "--force"], check=True, stdout=subprocess.DEVNULL)
-    result.close()
 
 
 def narrow(program: Program) -> dict[str, str]:

@@ -5,19 +5,13 @@ import importlib
 
 import numpy as np
 import pytest
+from tests.support.placements import KNOWN, eight
 
 from becalm.errors import MachineError, UsageError
 from becalm.placement import learned, place, training, validation
-from becalm.placement.model import costs, published
 from becalm.results.place_costs import Chip, Task
 
-KNOWN = published()
 CHIPS = [Chip(4)] * 2
-
-
-def eight():
-    programs = KNOWN.programs[1:]
-    return [program.task for program in programs], costs(programs, KNOWN.cache, [4])
 
 
 @pytest.mark.parametrize("name", ["mlp", "svm", "costs"])

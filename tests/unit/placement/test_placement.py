@@ -1,32 +1,12 @@
 """Deciding who shares a chip: DI's ranks, ModLP on two chips, optima found by trial, bounds, and bad input."""
 
-from itertools import permutations
-
 import numpy as np
 import pytest
+from tests.support.placements import drawn_pairs, ranked
 
 from becalm.errors import UsageError
 from becalm.placement import place
 from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, PairCost, Task
-
-
-def ranked(count):
-    return [Task(f"{rank}", 1.0, pressure=float(count - rank)) for rank in range(1, count + 1)]
-
-
-def pairs_of(matrix):
-    names = [f"{number}" for number in range(1, len(matrix) + 1)]
-    return CoRunCosts(
-        CostOrigin.GIVEN,
-        pairs=tuple(
-            PairCost(second, other, float(matrix[i][j]))
-            for (i, second), (j, other) in permutations(list(enumerate(names)), 2)
-        ),
-    )
-
-
-def drawn_pairs(count, seed=0):
-    return pairs_of(np.random.default_rng(seed).uniform(0, 0.05, (count, count)))
 
 
 def test_di_puts_ranks_1_8_3_6_together():

@@ -4,6 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from tests.support.placements import random_problem
 
 from becalm.errors import UsageError
 from becalm.placement.corun import play
@@ -12,14 +13,6 @@ from becalm.placement.rounds import Rounds, plan
 from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, PairCost, SetCosts, Task
 
 SEARCH = PlacementSearch(0, 10.0)
-
-
-def random_problem(count, seed, slots=2, most=0.6):
-    random = np.random.default_rng(seed)
-    tasks = [Task(f"t{number}", float(random.uniform(0.5, 2))) for number in range(count)]
-    costs = random.uniform(0, most / (slots - 1), (count, count))
-    pairs = tuple(PairCost(f"t{a}", f"t{b}", float(costs[a, b])) for a in range(count) for b in range(count) if a != b)
-    return Rounds.of(tasks, Chip(slots), CoRunCosts(CostOrigin.GIVEN, pairs=pairs))
 
 
 def partitions(left, most):

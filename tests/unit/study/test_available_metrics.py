@@ -1,12 +1,12 @@
 """A further metric that a machine cannot measure does not cost the first one."""
 
 import pytest
+from tests.support.listeners import Heard
 
 from becalm.errors import RefusedError, WorkloadError
 from becalm.nouns.metric import metrics
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
-from becalm.results.progress import Quiet
 from becalm.study.available_metrics import without_unmeasurable
 
 FIRST = "time: ([0-9.]+)"
@@ -26,18 +26,8 @@ class Machine:
             raise WorkloadError("There is no program.")
 
 
-class Told(Quiet):
-    """A listener that keeps what it is warned of."""
-
-    def __init__(self):
-        self.warnings = []
-
-    def warned(self, sentence):
-        self.warnings.append(sentence)
-
-
 def left(machine, *specs):
-    listener = Told()
+    listener = Heard()
     workload = Workload(("a",), "a", metrics=metrics(list(specs)))
     study, findings = without_unmeasurable(machine, Study("run", (workload,)), listener, dangerous=False)
     return (

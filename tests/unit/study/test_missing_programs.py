@@ -1,13 +1,13 @@
 """One program that cannot be started does not end a study of several."""
 
 import pytest
+from tests.support.listeners import Heard
 
 from becalm.errors import WorkloadError
 from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.plans.run_log import RunLog
-from becalm.results.progress import Quiet
 from becalm.store import Store
 from becalm.study.missing_programs import define, note_missing
 
@@ -25,18 +25,8 @@ class Machine:
         self.defined = [workload.argv[0] for workload in workloads]
 
 
-class Told(Quiet):
-    """A listener that keeps what it is warned of."""
-
-    def __init__(self):
-        self.warnings = []
-
-    def warned(self, sentence):
-        self.warnings.append(sentence)
-
-
 def defined(machine, names, least=1):
-    listener = Told()
+    listener = Heard()
     workloads = [Workload.of([name]) for name in names]
     missing = define(machine, workloads, [Settings()], listener, dangerous=False, least=least)
     return missing, listener.warnings

@@ -3,6 +3,7 @@ applied."""
 
 import pytest
 from msgspec import structs
+from tests.support.listeners import Heard
 
 import becalm
 from becalm import hosts
@@ -13,19 +14,10 @@ from becalm.nouns.settings import Settings
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
 from becalm.profiles import Profile
-from becalm.results.progress import Quiet
 from becalm.study.conclude import conclude_stored
 from becalm.study.session_options import SessionOptions
 from becalm.study.settings_in_force import in_force
 from becalm.study.stored import stored
-
-
-class Told(Quiet):
-    def __init__(self):
-        self.said = []
-
-    def warned(self, sentence):
-        self.said.append(sentence)
 
 
 class Kept:
@@ -46,11 +38,11 @@ class Kept:
 
 
 def fitted(host, *, profile=None, settings=None):
-    listener = Told()
+    listener = Heard()
     session = SessionOptions.of({"host": host.name, "settings": settings, "profile": profile, "listener": listener})
     study = session.study("run", [Workload.of("spin 1ms")], becalm.RunOptions.of({}))
     result, applied = in_force(host, session, study)
-    return result.settings[0].to_json(), applied.to_json(), listener.said
+    return result.settings[0].to_json(), applied.to_json(), listener.warnings
 
 
 MINE = Profile("mine", Settings.of({"nice": -5, "aslr": "off", "slice_ns": 3000000}))

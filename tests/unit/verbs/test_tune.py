@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from msgspec import structs
 from tests.samples import samples
-from tests.unit.small_machine import KNOBS
+from tests.support.listeners import Heard
+from tests.unit.small_machine import KNOBS, same
 
 from becalm.errors import Interrupted, StoreError, UnsettledError, UsageError, WorkloadError
 from becalm.nouns.run import PILOT
@@ -34,12 +34,6 @@ def small(programs=("p",), **options):
 def finding(verdict, kind):
     (result,) = [finding for finding in verdict.findings if finding.kind == kind]
     return result
-
-
-def same(verdict):
-    """Return a verdict without what may differ between two studies that are the same: the number, and the elapsed
-    time."""
-    return structs.replace(verdict, study=None, elapsed_ns=0).to_json()
 
 
 def stored(store, number):
@@ -463,18 +457,6 @@ def test_no_program_is_reported(trouble):
 
 
 def test_the_listener_hears_where_the_search_stands(trouble):
-    from becalm.results.progress import Quiet
-
-    class Heard(Quiet):
-        def __init__(self):
-            self.states, self.end = [], None
-
-        def searching(self, state):
-            self.states.append(state)
-
-        def ended(self, verdict):
-            self.end = verdict
-
     heard = Heard()
     result = small(listener=heard)
     assert heard.end == result

@@ -6,25 +6,17 @@ import pytest
 from click.testing import CliRunner
 from msgspec import structs
 from tests.places import ROOT
+from tests.support.listeners import Heard
 from tests.unit.small_machine import KNOBS, RANGES
 
 from becalm.cli.main import becalm as group
 from becalm.errors import UsageError
-from becalm.results.progress import Quiet
 from becalm.results.tune_cost import TuneCost
 from becalm.store import Store
 from becalm.verbs.tune import tune, tune_cost
 from becalm.wording.tune_cost import cost as sentence
 
 TIMED = {"host": "sim:fast", "seed": 7, "minimize": "time", "factors": RANGES}
-
-
-class Heard(Quiet):
-    def __init__(self):
-        self.states = []
-
-    def searching(self, state):
-        self.states.append(state)
 
 
 def test_it_says_how_many_runs_how_long_and_how_small_a_gain(trouble):

@@ -4,10 +4,9 @@ import io
 import json
 
 import pytest
-from msgspec import structs
 from rich.console import Console
 from tests.samples import samples
-from tests.unit.small_machine import RANGES, Repeatable
+from tests.unit.small_machine import RANGES, Repeatable, same
 
 from becalm.errors import Interrupted, UsageError, WorkloadError
 from becalm.hosts import Ability
@@ -29,10 +28,6 @@ USUAL = {"host": "sim:fast", "seed": 7, "minimize": "time", "factors": RANGES, "
 
 def fast(programs=("p",), **options):
     return tune([*programs], **{**USUAL, **options})
-
-
-def same(verdict):
-    return structs.replace(verdict, study=None, elapsed_ns=0).to_json()
 
 
 def finding(verdict, kind):

@@ -4,22 +4,15 @@ import json
 
 import numpy as np
 import pytest
+from tests.support.placements import KNOWN, eight
 
 from becalm.errors import UsageError
 from becalm.placement import learned, place, training, validation
 from becalm.placement.generated import Generated, distributed, drawn
-from becalm.placement.model import costs, published
+from becalm.placement.model import costs
 from becalm.results.place_costs import Chip
 
-KNOWN = published()
-
-
 CHIPS = [Chip(4)] * 2
-
-
-def eight():
-    programs = KNOWN.programs[1:]
-    return [program.task for program in programs], costs(programs, KNOWN.cache, [4])
 
 
 @pytest.mark.parametrize("name", ["mlp", "svm", "costs"])

@@ -4,6 +4,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
+from tests.support.placements import drawn_pairs, pairs_of, ranked
 from tests.waiting import HANG_LIMIT_S
 
 from becalm.placement import exact, place, search
@@ -20,25 +21,6 @@ from becalm.results.place_costs import (
     Task,
     in_rounds,
 )
-
-
-def ranked(count):
-    return [Task(f"{rank}", 1.0, pressure=float(count - rank)) for rank in range(1, count + 1)]
-
-
-def pairs_of(matrix):
-    names = [f"{number}" for number in range(1, len(matrix) + 1)]
-    return CoRunCosts(
-        CostOrigin.GIVEN,
-        pairs=tuple(
-            PairCost(second, other, float(matrix[i][j]))
-            for (i, second), (j, other) in permutations(list(enumerate(names)), 2)
-        ),
-    )
-
-
-def drawn_pairs(count, seed=0):
-    return pairs_of(np.random.default_rng(seed).uniform(0, 0.05, (count, count)))
 
 
 def by_trial(tasks, room, cost_table):

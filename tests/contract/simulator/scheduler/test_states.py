@@ -1,25 +1,10 @@
 """Files of state machines and of measured programs, simulated."""
 
 import pytest
+from tests.unit.hosts.simulated.scheduler.test_states import MEASURED
 
 import becalm
 from becalm.hosts.simulated.scheduler.states import read
-
-MEASURED = """
-cpus = 2
-
-[[measured]]
-name = "groups"
-solo = "1s"
-busy = 2.0
-threads = 1
-count = 20
-alongside = { groups = 0.528 }
-
-[[measured]]
-name = "quiet"
-solo = ["1s", "3s"]
-"""
 
 
 def test_lengths_are_drawn_by_name(tmp_path):
