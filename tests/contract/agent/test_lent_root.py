@@ -109,16 +109,13 @@ def test_a_directory_is_a_machine_of_whoever_called(directory):
     assert not list(directory.iterdir()), done
 
 
-def test_facts_of_a_directory_are_not_for_root(directory):
+@pytest.mark.parametrize(
+    ("request_name", "fields"),
+    [("facts", lambda place: {"root": place}), ("load", lambda place: {"demand": {"disk_directory": place}})],
+)
+def test_neither_facts_nor_load_of_a_directory_are_for_root(directory, request_name, fields):
     agent = Agent(env={**os.environ, "SUDO_UID": str(NOBODY.pw_uid)})
-    answer = agent.ask("facts", root=str(directory))
-    assert answer["event"] == "error", answer
-    agent.close()
-
-
-def test_load_alongside_programs_writes_no_file_of_roots(directory):
-    agent = Agent(env={**os.environ, "SUDO_UID": str(NOBODY.pw_uid)})
-    answer = agent.ask("load", demand={"disk_directory": str(directory)})
+    answer = agent.ask(request_name, **fields(str(directory)))
     assert answer["event"] == "error", answer
     agent.close()
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -59,22 +60,18 @@ def test_files_are_named_with_the_next_step(data: bytes, sentence: str) -> None:
     assert re.search(sentence, description), description
 
 
-@pytest.mark.parametrize("name", ["perf.data", "iostat", "sadf -d", "cargo", "go json", "lackey", "program", "words"])
-def test_import_names_what_it_refuses(tmp_path: Path, name: str) -> None:
+REFUSED = {
+    formats.read: ("perf.data", "iostat", "sadf -d", "cargo", "go json", "lackey", "program", "words"),
+    sources.read: ("iostat", "hyperfine", "go", "lackey", "workbook", "empty", "words"),
+}
+
+
+@pytest.mark.parametrize(("read", "name"), [(read, name) for read, names in REFUSED.items() for name in names])
+def test_import_and_sweetspots_name_what_they_refuse(tmp_path: Path, read: Callable[[Path], object], name: str) -> None:
     file = tmp_path / "f"
     file.write_bytes(FILES[name][0])
     with pytest.raises(UsageError) as error:
-        formats.read(file)
-    assert "Error" not in str(error.value)
-    assert str(error.value).startswith(str(file))
-
-
-@pytest.mark.parametrize("name", ["iostat", "hyperfine", "go", "lackey", "workbook", "empty", "words"])
-def test_sweetspots_name_what_they_refuse(tmp_path: Path, name: str) -> None:
-    file = tmp_path / "f"
-    file.write_bytes(FILES[name][0])
-    with pytest.raises(UsageError) as error:
-        sources.read(file)
+        read(file)
     assert "Error" not in str(error.value)
     assert str(error.value).startswith(str(file))
 

@@ -1,12 +1,12 @@
 """The page of `run` and `compare`, a notebook, columns: complete, escaped, for one program and for many."""
 
-import html.parser
 import re
 import sys
 import types
 
 import pytest
 from msgspec import structs
+from tests.support.page_elements import Page
 
 import becalm
 from becalm.errors import UsageError
@@ -21,22 +21,6 @@ from becalm.wording.printable import cut, distinct, width_of
 HOSTILE = ("<script>alert(1)</script>", "a & b 'c' \"d\"", "\x1b[31mred", "no UTF-8: \udcff", "x" * 300)
 
 
-class Elements(html.parser.HTMLParser):
-    """Counts elements and collects text."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.counts, self.text = {}, ""
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.counts[tag] = self.counts.get(tag, 0) + 1
-        assert not any(name.startswith("on") for name, _ in attrs)
-
-    def handle_data(self, data):
-        self.text += data
-
-
 def compared(count=3, names=(), runs=12, **options):
     return becalm.compare(
         [f"spin {20 + index % 5}ms" for index in range(count)],
@@ -46,16 +30,16 @@ def compared(count=3, names=(), runs=12, **options):
 
 
 def test_a_comparison_has_all_pictures():
-    elements = Elements(forms.as_html(compared()))
+    elements = Page(forms.as_html(compared()))
     # Forest and violins for a desk and a phone, the distribution of each but the reference, the course of each.
-    assert elements.counts["svg"] == 2 * 2 + 2 + 3
+    assert elements.names.count("svg") == 2 * 2 + 2 + 3
     assert "program 2" in elements.text
-    assert "script" not in elements.counts
+    assert "script" not in elements.names
 
 
 def test_one_program_has_no_forest():
-    elements = Elements(forms.as_html(becalm.run("spin 20ms", host="sim:normal", runs=30, seed=1, store=False)))
-    assert elements.counts["svg"] == 2 + 2
+    elements = Page(forms.as_html(becalm.run("spin 20ms", host="sim:normal", runs=30, seed=1, store=False)))
+    assert elements.names.count("svg") == 2 + 2
 
 
 def test_of_many_programs_the_first_are_drawn_and_all_are_in_the_table(monkeypatch):
@@ -64,7 +48,7 @@ def test_of_many_programs_the_first_are_drawn_and_all_are_in_the_table(monkeypat
     assert "The first 3 of 6 programs." in page
     assert all(f"program {index}<" in page for index in range(6))
     # Violins, distributions but that of the reference, courses; of two runs there are no intervals.
-    assert Elements(page).counts["svg"] == 2 + 2 + 3
+    assert Page(page).names.count("svg") == 2 + 2 + 3
 
 
 def test_nothing_of_a_picture_stands_out_of_it(monkeypatch):
@@ -115,7 +99,7 @@ def test_names_of_all_kinds_are_escaped():
     shown = fragment(verdict)
     assert "<script" not in shown
     assert "\x1b" not in shown
-    Elements(shown)
+    Page(shown)
 
 
 def test_ids_of_pictures_are_unique():
@@ -129,7 +113,7 @@ def test_a_page_without_runs_to_draw_has_fewer_pictures():
     for summary in value["summaries"]:
         summary["quantiles"], summary["course"] = [], []
     verdict = becalm.results.compare.from_json({**value, "runs": {}})
-    assert Elements(forms.as_html(verdict)).counts["svg"] == 2
+    assert Page(forms.as_html(verdict)).names.count("svg") == 2
 
 
 def with_tail(verdict, program, factor):
@@ -171,7 +155,7 @@ def test_the_page_says_when_where_and_what_was_measured():
         ["spin 20ms", "spin 21ms"], names=["old", "new"], host="sim:laptop-a", runs=4, seed=1, store=False,
         environment={"LEVEL": "a b"},
     )  # fmt: skip
-    page = Elements(forms.as_html(verdict)).text
+    page = Page(forms.as_html(verdict)).text
     assert verdict.circumstances.when_ns > 1.7e18
     for text in ("Measured", " UTC", "Commands", "LEVEL='a b' spin 21ms", "CPU time"):
         assert text in page, text

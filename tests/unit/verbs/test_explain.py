@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import html.parser
 import json
 import math
 import re
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from msgspec.structs import replace
+from tests.support.page_elements import Page
 from tests.support.pages import undrawn  # noqa: F401
 
 from becalm.cli.main import becalm
@@ -176,24 +176,14 @@ def test_json_is_whole_and_finite(everything):
     assert value["cases"][0]["attribution"]["shares"][0]["cause"] in ("CPU", "memory", "disk", "network")
 
 
-class Ids(html.parser.HTMLParser):
-    def __init__(self):
-        super().__init__()
-        self.ids, self.tags = [], []
-
-    def handle_starttag(self, tag, attributes):
-        self.tags.append(tag)
-        self.ids += [value for name, value in attributes if name == "id"]
-
-
 def test_the_page_needs_nothing_else(everything):
     text = page(everything)
-    seen = Ids()
-    seen.feed(text)
-    assert len(seen.ids) == len(set(seen.ids))
-    assert not {"script", "link", "img"} & set(seen.tags)
+    seen = Page(text)
+    ids = seen.values("id")
+    assert len(ids) == len(set(ids))
+    assert not {"script", "link", "img"} & set(seen.names)
     assert not re.search(r'(?:src|href)="(?!#)', text)
-    assert seen.tags.count("svg") == 4 * 4
+    assert seen.names.count("svg") == 4 * 4
     assert "expected" in text
     assert "Bottlenecks" in text
 

@@ -76,18 +76,14 @@ def test_without_consent_no_program_runs_and_the_option_is_named(box, tool):
     assert f"becalm mcp --allow {level}" in answer.sentence
 
 
-def test_settings_of_a_program_need_consent(box):
-    arguments = {"command": PROGRAM, "runs": 5, "settings": {"aslr": "off"}}
-    refused = ask(box("measure"), "run", **arguments)
-    assert (refused.error, "--allow process" in refused.sentence) == (True, True)
-    assert not ask(box("process"), "run", **arguments).error
-
-
-def test_settings_of_the_machine_need_more_consent(box):
-    arguments = {"command": PROGRAM, "runs": 5, "settings": {"swappiness": 1}}
-    refused = ask(box("process"), "run", **arguments)
-    assert (refused.error, "--allow live" in refused.sentence) == (True, True)
-    assert not ask(box("live"), "run", **arguments).error
+@pytest.mark.parametrize(
+    ("settings", "less", "enough"), [({"aslr": "off"}, "measure", "process"), ({"swappiness": 1}, "process", "live")]
+)
+def test_settings_of_a_program_need_consent_and_those_of_the_machine_more(box, settings, less, enough):
+    arguments = {"command": PROGRAM, "runs": 5, "settings": settings}
+    refused = ask(box(less), "run", **arguments)
+    assert (refused.error, f"--allow {enough}" in refused.sentence) == (True, True)
+    assert not ask(box(enough), "run", **arguments).error
 
 
 def test_an_unknown_setting_is_refused(box):

@@ -2,11 +2,11 @@
 
 import json
 import re
-from html.parser import HTMLParser
 
 import pytest
 from tests.directories import use_directories
 from tests.support.no_repository import no_repository, outside_of_repositories  # noqa: F401
+from tests.support.page_elements import Page
 from tests.support.pages import undrawn  # noqa: F401
 from tests.support.sites import HOSTILE, SECRET, SESSIONS, fill
 
@@ -22,30 +22,6 @@ KNOWN = {
     "h2", "head", "html", "input", "li", "link", "main", "meta", "nav", "b", "option", "p", "path", "pre", "script",
     "section", "select", "span", "svg", "summary", "table", "tbody", "td", "th", "thead", "title", "tr", "ul",
 }  # fmt: skip
-
-
-class Tags(HTMLParser):
-    """The elements and addresses of a page."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.names, self.addresses, self.handlers, self.words = set(), set(), set(), []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        self.names.add(tag)
-        for name, value in attributes:
-            if name in ("href", "src"):
-                self.addresses.add(value)
-            if name.startswith("on") or name == "style":
-                self.handlers.add(name)
-
-    def handle_data(self, data):
-        self.words.append(data)
-
-    @property
-    def text(self):
-        return "".join(self.words)
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +58,11 @@ def pages(path):
 def test_every_study_has_a_row_a_page_and_its_runs(site, places):
     path, published = site
     run, compared = places[1]
-    tags = Tags((path / "index.html").read_text())
-    assert {f"studies/{study.number}.html" for study in published.studies} <= tags.addresses
+    page = Page((path / "index.html").read_text())
+    assert {f"studies/{study.number}.html" for study in published.studies} <= set(page.values("href"))
     assert len(published.studies) == SESSIONS + 2
     assert (path / f"studies/{run}.csv").read_text().count("\n") == 1 + 20 + 1, "a head, a warm-up, 20 runs"
-    text = Tags((path / f"studies/{compared}.html").read_text()).text
+    text = Page((path / f"studies/{compared}.html").read_text()).text
     shown = becalm.show(compared, places[0])
     assert shown.sentence.splitlines()[0] in text
     assert "sim:normal" in text
@@ -96,7 +72,7 @@ def test_every_study_has_a_row_a_page_and_its_runs(site, places):
 def test_links_lead_to_files_of_the_site(site):
     path, _ = site
     for name, text in pages(path).items():
-        for address in Tags(text).addresses:
+        for address in Page(text).values("href", "src"):
             assert (path / name).parent.joinpath(address).resolve().is_file(), f"{name}: {address}"
 
 
@@ -104,15 +80,15 @@ def test_hostile_names_are_text_and_pages_permit_nothing_else(site):
     path, _ = site
     published = pages(path)
     for name, text in published.items():
-        tags = Tags(text)
+        elements = Page(text)
         if not name.startswith("projects/"):
-            assert tags.names <= KNOWN, name
-            assert tags.handlers == set(), name
+            assert set(elements.names) <= KNOWN, name
+            assert elements.values("style") == [], name
             assert POLICY in text.replace("&#39;", "'"), name
         else:
-            assert "img" not in tags.names
+            assert "img" not in elements.names
             assert re.search(r"script-src 'sha256-[\w+/=]{44}'", text.replace("&#39;", "'")), name
-    assert HOSTILE in Tags(published["index.html"]).text
+    assert HOSTILE in Page(published["index.html"]).text
 
 
 def test_values_of_environment_variables_are_left_out(places, tmp_path, no_repository, undrawn):  # noqa: F811
@@ -127,7 +103,7 @@ def test_benchmarks_are_listed_the_worst_first_with_their_course(site):
     path, published = site
     assert published.projects == (HOSTILE,)
     text = (path / "benchmarks.html").read_text()
-    rows = [Tags(row).text for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", text, re.DOTALL)]
+    rows = [Page(row).text for row in re.findall(r"<tr><th scope=\"row\">.*?</tr>", text, re.DOTALL)]
     assert [row.startswith((HOSTILE, "steady")) for row in rows] == [True, True]
     assert rows[0].startswith(HOSTILE)
     assert "+29.93" in rows[0]

@@ -6,13 +6,13 @@ import io
 import os
 import re
 import tomllib
-from html.parser import HTMLParser
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 from msgspec.structs import replace
 from rich.console import Console
+from tests.support.page_elements import Page
 from tests.unit.analysis.confirmations import PROGRAM, TRUTH, confirmation, verdict
 
 from becalm.analysis.tune_confirmation import judge
@@ -132,35 +132,6 @@ def test_markdown_tables_are_tables_whatever_programs_are_called() -> None:
     assert not any("<script>" in line for line in body)
 
 
-class Page(HTMLParser):
-    """Tags with their attributes, and whether every one is closed."""
-
-    VOID = ("meta", "br", "link", "img", "hr", "input")
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.open: list[str] = []
-        self.text = ""
-        self.feed(text)
-        assert not self.open, self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open, tag
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
 @pytest.fixture(scope="module")
 def text() -> str:
     programs = ("a <b> & c", "a-<b> & c")
@@ -170,13 +141,9 @@ def text() -> str:
 def test_page_is_whole_and_needs_nothing_else(text: str) -> None:
     page = Page(text)
     assert text.startswith("<!DOCTYPE html>")
-    names = {tag for tag, _ in page.tags}
-    assert not names & {"script", "link", "iframe", "img", "object", "embed", "base"}
-    for tag, attributes in page.tags:
-        for key, value in attributes.items():
-            assert not key.startswith("on"), (tag, key)
-            if key in ("href", "xlink:href", "src", "action"):
-                assert (value or "").startswith("#"), (tag, key, value)
+    assert not set(page.names) & {"script", "link", "iframe", "img", "object", "embed", "base"}
+    for value in page.values("href", "xlink:href", "src", "action"):
+        assert (value or "").startswith("#"), value
     style = text[text.index("<style>") : text.index("</style>")]
     assert "@import" not in style
     assert "url(" not in style
