@@ -13,7 +13,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,6 @@ from becalm.methods import TABLE as ALL
 from becalm.methods import MethodRow
 from becalm.methods.protocol import NO_SETTINGS, Ask, Sample, SearchRun, TrialDesign
 from becalm.methods.race import round_size
-from becalm.nouns.codec import plain_dict
 from becalm.nouns.knob import catalogue
 from becalm.nouns.search_space import Candidate, Group, Space
 from becalm.nouns.settings import Settings
@@ -315,7 +314,7 @@ def main() -> None:
     for seed in range(chosen.random):
         model = random_machine(seed)
         done += trials(model, space_of(model, chosen.dangerous == "yes"), [seed])
-    record = {"seeds": chosen.seeds, "dangerous": chosen.dangerous, "trials": [plain_dict(trial) for trial in done]}
+    record = {"seeds": chosen.seeds, "dangerous": chosen.dangerous, "trials": [asdict(trial) for trial in done]}
     save(OUT / ("search-quick.json" if chosen.quick else "search.json"), record)
     print(report(record))
     if chosen.document:

@@ -26,7 +26,7 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,6 @@ from becalm.hosts.simulated.responses import GAIN, TimeModel, model
 from becalm.methods import complete, method, trial_design
 from becalm.methods.protocol import NO_SETTINGS, Sample, SearchRun
 from becalm.methods.sequential import EACH, MOST, RUNS
-from becalm.nouns.codec import plain_dict
 from becalm.nouns.options.tune import TuneOptions
 from becalm.nouns.swarm import SwarmParameters
 from campaign import OUT, Log, Record, describe, machine, percent, read_log, save, table
@@ -201,7 +200,7 @@ def parts(worlds: Sequence[tuple[str, int, float]], seeds: int) -> list[Part]:
 
 def work(part: Part) -> Record:
     """Conduct a part, as the line of the log that keeps it."""
-    return {"part": plain_dict(part), "searches": [plain_dict(search) for search in part.searches()]}
+    return {"part": asdict(part), "searches": [asdict(search) for search in part.searches()]}
 
 
 def finished(worlds: Sequence[tuple[str, int, float]], seeds: int, log: Log) -> list[Record]:

@@ -5,7 +5,7 @@ import pickle
 import pytest
 
 from becalm.line import ControlCharacterError, Line
-from becalm.nouns.codec import decode, encode
+from becalm.nouns.codec import decode, plain
 from becalm.nouns.conform import conform
 from becalm.results.export_settings import SettingPlace, Where
 from becalm.wording.printable import one_line
@@ -24,7 +24,7 @@ def test_other_texts_stay():
     for text in ("", "plain", "ä – 漢字 🦀", "a b", "${x} `y` \\ \" '", b"caf\xc3\xa9".decode()):
         assert Line(text) == text
         assert pickle.loads(pickle.dumps(Line(text))) == text
-        assert type(encode(Line(text))) is str
+        assert type(plain(Line(text))) is str
 
 
 @pytest.mark.parametrize("character", OBEYED)
@@ -35,10 +35,10 @@ def test_any_text_can_be_written_out_as_a_line(character):
 
 def test_a_stored_plan_with_a_line_end_is_damaged():
     stored = {"knob": "swappiness", "where": "sysctl", "path": "/proc/sys/vm/swappiness", "after": "1"}
-    place = decode(SettingPlace, stored, "place")
+    place = decode(SettingPlace, stored)
     assert place == SettingPlace(*map(Line, ("swappiness", Where.SYSCTL, "/proc/sys/vm/swappiness", "1")))
     conform(SettingPlace, place, "place")
-    with pytest.raises(ValueError, match=r"place\.after has the control character"):
-        decode(SettingPlace, {**stored, "after": "1\nkernel.core_pattern = |/x"}, "place")
-    with pytest.raises(ValueError, match=r"place\.path is 1, which is not a text"):
-        decode(SettingPlace, {**stored, "path": 1}, "place")
+    with pytest.raises(ValueError, match=r"has the control character .* - at `\$\.after`"):
+        decode(SettingPlace, {**stored, "after": "1\nkernel.core_pattern = |/x"})
+    with pytest.raises(ValueError, match=r"got 'int' - at `\$\.path`"):
+        decode(SettingPlace, {**stored, "path": 1})

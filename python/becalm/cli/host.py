@@ -53,7 +53,7 @@ def command_check(name: str, sudo: bool, as_json: bool) -> None:
     """Connect to a machine (a name, or a URL), copy the agent if needed, and report what is possible there."""
     checked = becalm.check_host(name, sudo=sudo)
     if as_json:
-        output.print_json("host", output.fields(checked))
+        output.print_result(checked)
         return
     echo(checked.sentence)
 

@@ -207,6 +207,11 @@ def warned(sentence: str) -> None:
     echo(f"becalm: {sentence}", err=True)
 
 
+def print_result(result: Any) -> None:
+    """Print a value that has the members that all objects have."""
+    click.echo(json.dumps(result.to_json(), indent=2, allow_nan=False))
+
+
 def print_json(kind: str, value: dict[str, Any], *, err: bool = False) -> None:
     """Print a JSON object, preceded by the members that all objects have."""
     head = {"becalm": VERSION, "schema": SCHEMA, "kind": kind}

@@ -162,7 +162,7 @@ def command_place(
             reference, pid=pid, pids=pids, duration=duration, hold=hold, sudo=sudo, say=output.warned, **running
         )
         if out.as_json:
-            output.print_json("placed", applied.to_json())
+            output.print_result(applied)
             return
         for remark in ([] if duration or hold else [applied.sentence]) + list(applied.remarks):
             echo(remark)
@@ -173,7 +173,7 @@ def command_place(
         return
     placement_export = becalm.export_placement(advice, export)
     if out.as_json:
-        output.print_json("placement-export", placement_export.to_json())
+        output.print_result(placement_export)
     else:
         echo("\n".join(lines(placement_export)))
         for warning in (placement_export.note, *advice.warnings):
@@ -188,8 +188,7 @@ def _show(result: Any, as_json: bool, markdown: bool, plain: bool) -> None:
     from becalm.report.terminal import console
 
     if as_json:
-        value = result.to_json()
-        output.print_json(value["kind"], value)
+        output.print_result(result)
     elif markdown:
         echo(place_trials.as_markdown(result), nl=False)
     else:

@@ -78,6 +78,6 @@ def command_publish(
     assert directory is not None
     published = becalm.publish(directory, title=title, reports=reports, links=links, repository=repository, store=store)
     if as_json:
-        output.print_json("publish", published.to_json())
+        output.print_result(published)
         return
     echo(published.sentence)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -142,7 +141,7 @@ def command_show(studies: tuple[str, ...], together: bool, store: str | None, **
         return
     document = becalm.show(study, store, warned=output.warned)
     if out.as_json:
-        click.echo(json.dumps(document.to_json(), indent=2, allow_nan=False))
+        output.print_result(document)
         return
     out.show(document.verdict)
 
@@ -306,7 +305,7 @@ def _import_load(files: tuple[str, ...], study: str, machine: str | None, store:
         raise UsageError("One file at a time: a study has one record of load.")
     load = becalm.import_load(files[0], study, store, machine=machine)
     if as_json:
-        output.print_json("import", load.to_json())
+        output.print_result(load)
         return
     echo(f"{load.sentence} To see its effect on the runs: becalm explain {load.study}")
     for sentence in load.left_out:

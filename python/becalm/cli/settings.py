@@ -154,7 +154,7 @@ def command_apply(
             return
         done = apply(True)
     if as_json:
-        output.print_json("apply", output.fields(done))
+        output.print_result(done)
     elif done.exit_code is None:
         _print(report.applied(done, host, root=root, sudo=sudo), plain)
     else:
@@ -191,7 +191,7 @@ def command_reset(
 
     done = becalm.reset(host, sudo=sudo, root=root, force=force, mine=mine, owner=owner)
     if as_json:
-        output.print_json("reset", output.fields(done))
+        output.print_result(done)
     else:
         _print(report.reset(done, host, root=root, sudo=sudo), plain)
     sys.exit(3 if done.unsettled else 0)
@@ -208,7 +208,7 @@ def command_status(host: str, root: str | None, as_json: bool, plain: bool) -> N
 
     status = becalm.status(host, root=root)
     if as_json:
-        output.print_json("status", output.fields(status))
+        output.print_result(status)
     else:
         _print(report.status(status, host, root=root), plain)
 

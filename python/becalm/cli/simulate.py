@@ -80,7 +80,7 @@ def command_simulate(
     if measure is not None:
         _refuse_unused("--measure", "loops", "budget")
         programs = becalm.measure_programs(command, host=measure, save=str(save), runs=runs, say=output.warned)
-        _show(out, "profile", programs.to_json(), profile(programs, str(save)))
+        _show(out, programs, profile(programs, str(save)))
     elif calibrate or validate:
         if command:
             raise UsageError("--calibrate and --validate run hackbench. Leave the command out.")
@@ -123,14 +123,14 @@ def _calibrate(host: str, simulator: str, chosen: dict[str, Any], out: output.Ou
     from becalm.report import simulate
 
     table = simulate.calibration_on_terminal(calibration)
-    _show(out, "calibration", calibration.to_json(), calibrated(calibration) if out.quiet else table)
+    _show(out, calibration, calibrated(calibration) if out.quiet else table)
     out.leave(calibration)
 
 
-def _show(out: output.OutputForm, kind: str, value: dict[str, Any], renderable: Any) -> None:
+def _show(out: output.OutputForm, result: Any, renderable: Any) -> None:
     """Print a measurement as JSON or on the terminal."""
     if out.as_json:
-        output.print_json(kind, value)
+        output.print_result(result)
     else:
         from becalm.report.terminal import console
 

@@ -31,7 +31,7 @@ def command_check(store: str | None, as_json: bool) -> None:
     """Read all pages and checksums, and report damaged studies. Exit code: 1 if there are any."""
     health = becalm.check_store(store)
     if as_json:
-        output.print_json("store-check", {**output.fields(health), "whole": health.whole})
+        output.print_result(health)
     else:
         _print_health(health)
     sys.exit(health.exit_code)
@@ -45,7 +45,7 @@ def command_backup(copy: str, store: str | None, as_json: bool) -> None:
     """Copy the store to a new FILE, even while others use it."""
     backup = becalm.backup_store(copy, store)
     if as_json:
-        output.print_json("store-backup", output.fields(backup))
+        output.print_result(backup)
         return
     echo(backup.sentence)
 
@@ -58,7 +58,7 @@ def command_repair(new: str, store: str | None, as_json: bool) -> None:
     """Save what is readable of a damaged store in a new FILE. The damaged store is not changed."""
     repair = becalm.repair_store(new, store)
     if as_json:
-        output.print_json("store-repair", output.fields(repair))
+        output.print_result(repair)
         return
     echo(repair.sentence)
     for study in repair.health.studies:

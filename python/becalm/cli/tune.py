@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -182,7 +181,7 @@ def _report_cost(
         raise UsageError(f"--dry-run searches nothing, so {unused[0]} has no use. Leave one of the two out.")
     cost_estimate = cost(programs, **chosen)
     if out.as_json:
-        click.echo(json.dumps(cost_estimate.to_json(), indent=2, allow_nan=False))
+        output.print_result(cost_estimate)
     else:
         echo(cost_estimate.sentence)
 

@@ -12,7 +12,6 @@ import click
 from msgspec.structs import replace
 
 import becalm
-from becalm._version import SCHEMA, VERSION
 from becalm.cli import options, output
 from becalm.errors import UsageError
 from becalm.units import duration_ns
@@ -132,6 +131,5 @@ def _shown(
 
 def _json(instant: Any) -> None:
     """Write an instant as a JSON object on one line."""
-    head = {"becalm": VERSION, "schema": SCHEMA, "kind": "instant"}
-    click.echo(json.dumps({**head, **instant.to_json()}, allow_nan=False))
+    click.echo(json.dumps(instant.to_json(), allow_nan=False))
     sys.stdout.flush()

@@ -13,7 +13,6 @@ import math
 import struct
 import zlib
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import IO
 
 import msgspec
@@ -123,8 +122,7 @@ class RegionPart(msgspec.Struct, frozen=True):
     records: int = 0
 
 
-@dataclass(slots=True)
-class Damage:
+class Damage(msgspec.Struct):
     """The damage of a file: whether its first header is damaged, the number of bytes outside of undamaged pieces,
     whether it was not closed, and the number of records known to be lost."""
 

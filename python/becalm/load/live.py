@@ -13,7 +13,8 @@ from typing import Any
 import msgspec
 
 from becalm.load.record import TICK_NS, Load, load_of
-from becalm.nouns.codec import Json, plain_dict
+from becalm.nouns.codec import Json
+from becalm.nouns.result import Documented
 from becalm.nouns.tables import load_columns
 
 MACHINE = tuple(column.name for column in load_columns() if column.subject != "programs")
@@ -158,7 +159,7 @@ class Followed(msgspec.Struct, frozen=True):
         return None if run is None or wait is None or not run else 1 + wait / run
 
 
-class Instant(msgspec.Struct, frozen=True):
+class Instant(Documented, frozen=True):
     """An interval that was watched.
 
     - `at_ns`: Unix time of its end
@@ -167,6 +168,8 @@ class Instant(msgspec.Struct, frozen=True):
     - `skipped`: intervals left out so far because reading or showing took too long
     - `cost_ns`: CPU time of the agent for all readings so far
     """
+
+    KIND = "instant"
 
     number: int
     at_ns: int
@@ -178,7 +181,6 @@ class Instant(msgspec.Struct, frozen=True):
     cost_ns: int = 0
 
     def to_json(self) -> dict[str, Json]:
-        """Return the fields by name; `load` by the columns of the machine (docs/reference/json.md)."""
-        value = plain_dict(self)
-        value["load"] = None if self.load is None else {name: getattr(self.load, name) for name in MACHINE}
-        return value
+        """Return the JSON form, with `load` by the columns of the machine."""
+        load = None if self.load is None else {name: getattr(self.load, name) for name in MACHINE}
+        return {**super().to_json(), "load": load}

@@ -15,10 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import msgspec
+from msgspec import structs
 
 from becalm.load.delay import UNLOADED, own_reference
 from becalm.load.time_accounting import Times
-from becalm.nouns.codec import plain_dict
 
 REFERENCE, SLOWER, QUEUE, IO, MEMORY, STEAL, UNEXPLAINED = (
     "reference", "slower execution", "run-queue wait", "I/O wait", "swap and reclaim", "steal", "unexplained",
@@ -164,11 +164,8 @@ def _scaled(times: Times, width: float) -> Times:
     if width == 1.0:
         return times
     names = ("cpu_ns", "exec_ns", "wait_ns", "block_ns", "swapin_ns", "thrashing_ns", "reclaim_ns", "compact_ns")
-    values = plain_dict(times)
-    for name in (*names, "copy_ns", "irq_delay_ns"):
-        if values[name] is not None:
-            values[name] /= width
-    return Times(**values)
+    values = {name: getattr(times, name) for name in (*names, "copy_ns", "irq_delay_ns")}
+    return structs.replace(times, **{name: ns / width for name, ns in values.items() if ns is not None})
 
 
 def _stolen(times: Times) -> float | None:

@@ -17,7 +17,6 @@ from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
 from becalm.migration.engine import ask
 from becalm.nouns.result import Result
@@ -29,7 +28,7 @@ CONFIDENCE = 0.95
 LEAST_TRIALS = 3
 
 
-class Mean(msgspec.Struct, frozen=True):
+class Mean(msgspec.Struct, frozen=True, rename={"value": "mean"}):
     """A mean over trials, and half of its 95 % interval (Student's t)."""
 
     value: float
@@ -64,10 +63,13 @@ class MoveTrial(msgspec.Struct, frozen=True):
 
 
 class Accounted(Result, frozen=True):
-    """The cost of moves for a simulated program. `words`: the program as typed; `to`: "same" or "other" last-level
+    """The cost of moves for a simulated program. `program`: as typed; `to`: "same" or "other" last-level
     cache."""
 
-    words: str
+    KIND = "migration-account"
+    DERIVED = ("costs",)
+
+    program: str
     to: str
     rules: str
     reuse: float
@@ -88,24 +90,14 @@ class Accounted(Result, frozen=True):
         """The number of moves that reached a sweet spot."""
         return sum(trial.why == "spot" for trial in self.trials)
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON."""
-        means = {
+    @property
+    def costs(self) -> dict[str, dict[str, Mean]]:
+        """The costs of both moves and the saving, by quantity."""
+        return {
             name: {
-                "random": _mean(self.cost("random", name)), "spot": _mean(self.cost("spot", name)),
-                "gain": _mean(self.gain(name)),
+                "random": self.cost("random", name), "spot": self.cost("spot", name), "gain": self.gain(name),
             }
             for name in QUANTITIES
-        }  # fmt: skip
-        trials = [
-            {"at_ns": trial.at_ns, "seed": trial.seed, "alone": dict(trial.alone), "random": dict(trial.random),
-             "spot": dict(trial.spot), "why": trial.why, "waited_ns": trial.waited_ns}
-            for trial in self.trials
-        ]  # fmt: skip
-        return {
-            "becalm": VERSION, "schema": SCHEMA, "kind": "migration-account", "sentence": self.sentence,
-            "program": self.words, "to": self.to, "rules": self.rules, "reuse": self.reuse,
-            "window_ns": self.window_ns, "costs": means, "trials": trials,
         }  # fmt: skip
 
 
@@ -153,7 +145,3 @@ def _quantities(played: Mapping[str, Any]) -> dict[str, float]:
 
 def _more(moved: Mapping[str, Any], alone: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(moved[name] - alone[name]) for name in QUANTITIES}
-
-
-def _mean(mean: Mean) -> dict[str, float]:
-    return {"mean": mean.value, "half": mean.half}

@@ -11,7 +11,6 @@ from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
 from becalm.nouns.result import Result
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.paired import RepeatedPairs
@@ -34,11 +33,6 @@ class RelativeEffect(msgspec.Struct, frozen=True):
     high: float
     rounds: int
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON; an infinite bound is null."""
-        ends = [bound if math.isfinite(bound) else None for bound in (self.low, self.high)]
-        return {"value": self.value, "low": ends[0], "high": ends[1], "rounds": self.rounds}
-
 
 class Round(msgspec.Struct, frozen=True):
     """The runs of a round, by arm.
@@ -56,6 +50,9 @@ class Round(msgspec.Struct, frozen=True):
 class LiveAccounted(Result, frozen=True):
     """The cost of moves for a real program. `command`: as typed; `to`: "same" or "other" last-level cache, None: any;
     `counted`: the counted events in words."""
+
+    KIND = "migration-account-live"
+    DERIVED = ("effects",)
 
     command: str
     to: str | None
@@ -96,20 +93,10 @@ class LiveAccounted(Result, frozen=True):
             result[round.whys[arm]] = result.get(round.whys[arm], 0) + 1
         return result
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON."""
-        effects = {name: {pair: _json(self.effect(pair, name)) for pair in PAIRS} for name in QUANTITIES}
-        rounds = [
-            {"quantities": list(map(dict, round.quantities)), "places": list(round.places), "whys": list(round.whys),
-             "waited_ns": list(round.waited_ns)}
-            for round in self.rounds
-        ]  # fmt: skip
-        return {
-            "becalm": VERSION, "schema": SCHEMA, "kind": "migration-account-live", "sentence": self.sentence,
-            "command": self.command, "to": self.to, "rules": self.rules, "window_ns": self.window_ns,
-            "limit_ns": self.limit_ns, "counted": self.counted, "effects": effects, "rounds": rounds,
-            "remarks": list(self.remarks),
-        }  # fmt: skip
+    @property
+    def effects(self) -> dict[str, dict[str, RelativeEffect | None]]:
+        """The effects by quantity and pair."""
+        return {name: {pair: self.effect(pair, name) for pair in PAIRS} for name in QUANTITIES}
 
 
 def rounds_of(arms: Sequence[Mapping[int, Mapping[str, Any]]]) -> tuple[Round, ...]:
@@ -125,7 +112,3 @@ def rounds_of(arms: Sequence[Mapping[int, Mapping[str, Any]]]) -> tuple[Round, .
             )
         )  # fmt: skip
     return tuple(rounds)
-
-
-def _json(effect: RelativeEffect | None) -> dict[str, Any] | None:
-    return None if effect is None else effect.to_json()

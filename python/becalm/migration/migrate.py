@@ -6,7 +6,6 @@ from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
 from becalm.migration.live import Decided
 from becalm.nouns.result import Result
 
@@ -45,12 +44,14 @@ class Waited(msgspec.Struct, frozen=True):
         }  # fmt: skip
 
 
-class Migrated(Result, frozen=True):
+class Migrated(Result, frozen=True, rename={"came": "from"}):
     """A moved process. `came`: the CPU where its first thread ran before, if known; `cpus`: the CPUs to which it is
     bound.
 
     `threads`: the number of its threads; `took_ns`: the time of binding them; `waited`: None if it was moved at once.
     """
+
+    KIND = "migrated"
 
     pid: int
     name: str
@@ -61,12 +62,3 @@ class Migrated(Result, frozen=True):
     waited: Waited | None = None
     remarks: tuple[str, ...] = ()
     sentence: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON."""
-        return {
-            "becalm": VERSION, "schema": SCHEMA, "kind": "migrated", "sentence": self.sentence, "pid": self.pid,
-            "name": self.name, "from": self.came, "cpus": list(self.cpus), "threads": self.threads,
-            "took_ns": self.took_ns, "waited": None if self.waited is None else self.waited.to_json(),
-            "remarks": list(self.remarks),
-        }  # fmt: skip

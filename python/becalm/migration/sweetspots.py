@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from becalm._version import SCHEMA, VERSION
 from becalm.files.cells import table_text
 from becalm.migration import thesis_log
 from becalm.migration.kinds import ALL
@@ -34,6 +33,9 @@ class Spotted(Result, frozen=True):
     - `miss_ratio`: whether misses and references are those of a cache, and not of page faults or pages
     - `kinds`: the types of sweet spots that the counts can show
     """
+
+    KIND = "sweetspots"
+    OMITTED = ("detection",)
 
     source: str
     events: str
@@ -78,13 +80,8 @@ class Spotted(Result, frozen=True):
                 yield dict(zip(COLUMNS, [self.programs[number]["task"], *counts, *flags], strict=True))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON."""
-        return {
-            "becalm": VERSION, "schema": SCHEMA, "kind": "sweetspots", "sentence": self.sentence,
-            "source": self.source, "events": self.events, "unit": self.unit, "rules": self.rules,
-            "miss_ratio": self.miss_ratio, "kinds": list(self.kinds), **self.detection,
-            "windows": list(self.windows()),
-        }  # fmt: skip
+        """Return the JSON form, with the members of the engine's answer."""
+        return {**super().to_json(), **self.detection, "windows": list(self.windows())}
 
     def to_csv(self) -> str:
         """Return CSV with a row for each window."""

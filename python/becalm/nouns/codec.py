@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import os
-from collections.abc import Mapping
-from enum import StrEnum
-from types import NoneType, UnionType
-from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Annotated, Any, TypeVar
 
 import msgspec
-
-from becalm.line import ControlCharacterError, Line
+from msgspec import inspect
 
 Json = Any
 """A value that `json` can write."""
 
 
-class Null(NamedTuple):
-    """The number for which a null stands in JSON, as metadata of a type; without it that is NaN."""
-
-    number: float
-
-
-LowBound = Annotated[float, Null(-math.inf)]
-HighBound = Annotated[float, Null(math.inf)]
+LowBound = Annotated[float, msgspec.Meta(extra={"null": -math.inf})]
+HighBound = Annotated[float, msgspec.Meta(extra={"null": math.inf})]
 """The ends of an interval, which JSON lacks where they are infinite."""
+
+Kind = TypeVar("Kind")
 
 
 def wire(text: str | None) -> Json:
@@ -47,177 +40,100 @@ def unwire(value: Json) -> str | None:
     return None if value is None else str(value)
 
 
-def finite(value: Any) -> Any:
-    """Return a structure of dicts and lists with None in place of infinity and NaN, which JSON lacks."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if isinstance(value, Mapping):
-        return {k: finite(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [finite(v) for v in value]
-    if isinstance(value, StrEnum):
-        return str(value)
-    return value
-
-
 def plain(value: Any) -> Json:
-    """Return a value in types that JSON has: fields of frozen values by name."""
-    return msgspec.to_builtins(value, enc_hook=_plain, str_keys=True)
+    """Return a value as JSON: by its `to_json` method if it has one, else member by member.
 
-
-def plain_dict(value: Any) -> dict[str, Any]:
-    """Return the fields of a frozen value by name, with the values within it as dicts, too."""
-    result: dict[str, Any] = plain(value)
-    return result
-
-
-def finite_dict(value: Any) -> dict[str, Any]:
-    """Return `plain_dict` of a value with None in place of infinity and NaN."""
-    result: dict[str, Any] = finite(plain_dict(value))
-    return result
-
-
-def _plain(value: object) -> Any:
-    """Return a value of a subclass of a built-in type, which msgspec leaves to its callers, as that type."""
-    for kind in (str, float, int):
-        if isinstance(value, kind):
-            return kind(value)
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{value!r} has no JSON form")
-
-
-def field_names(kind: Any) -> tuple[str, ...]:
-    """Return the names of the fields of a Struct or a dataclass, or of an instance of one."""
-    if isinstance(kind, msgspec.Struct) or (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-        return kind.__struct_fields__
-    return tuple(field.name for field in dataclasses.fields(kind))
-
-
-def is_value(value: object) -> bool:
-    """Return whether an object is an instance of a Struct or a dataclass."""
-    return isinstance(value, msgspec.Struct) or (dataclasses.is_dataclass(value) and not isinstance(value, type))
-
-
-def encode(value: Any) -> Json:
-    """Return a frozen value as JSON: by its `to_json` method if it has one, else field by field."""
-    if value is None or isinstance(value, (bool, int, float)):
+    NaN and infinity, which JSON lacks, become null.
+    """
+    if value is None or isinstance(value, (bool, int)):
         return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
     if isinstance(value, str):
         return str(value)
     if hasattr(value, "to_json"):
         return value.to_json()
-    if is_value(value):
-        return {name: encode(getattr(value, name)) for name in field_names(value)}
+    if isinstance(value, msgspec.Struct):
+        return plain_dict(value)
     if isinstance(value, Mapping):
-        return {str(key): encode(member) for key, member in value.items()}
+        return {str(key): plain(member) for key, member in value.items()}
     if isinstance(value, (list, tuple)):
-        return [encode(member) for member in value]
+        return [plain(member) for member in value]
     raise TypeError(f"{value!r} has no JSON form")
 
 
-def fields_of(kind: type[Any], value: Mapping[str, Json], where: str = "") -> dict[str, Any]:
-    """Return the fields of a frozen value that `encode` wrote, each checked against its type.
+def plain_dict(value: msgspec.Struct) -> dict[str, Json]:
+    """Return the fields of a value as JSON, by name.
 
-    Unknown fields are left out. A null for a type without None is left out, too, so that the default applies; for a
-    number without a default it is NaN. `where`: the path of the value for errors. Raises ValueError with the path.
+    Its class may list properties that are members, too, as DERIVED, and fields that are not, as OMITTED.
     """
-    hints, needed, result = _hints(kind), _needed(kind), {}
-    for name in field_names(kind):
-        hint = hints[name]
-        if name in value and (value[name] is not None or _nullable(hint) or (hint is float and name in needed)):
-            result[name] = decode(hint, value[name], f"{where}.{name}".strip("."))
-    return result
+    kind = type(value)
+    derived, omitted = getattr(kind, "DERIVED", ()), getattr(kind, "OMITTED", ())
+    names = dict(zip(kind.__struct_fields__, kind.__struct_encode_fields__, strict=True))
+    members = {name: json_name for name, json_name in names.items() if name not in omitted}
+    return {json_name: plain(getattr(value, name)) for name, json_name in members.items()} | {
+        name: plain(getattr(value, name)) for name in derived
+    }
 
 
-def _needed(kind: Any) -> set[str]:
-    """Return the names of the fields without a default."""
-    if issubclass(kind, msgspec.Struct):
-        names, defaults = kind.__struct_fields__, kind.__struct_defaults__
-        without = len(names) - len(defaults)
-        return {*names[:without]} | {
-            name for name, default in zip(names[without:], defaults, strict=True) if default is msgspec.NODEFAULT
-        }
-    return {field.name for field in dataclasses.fields(kind) if field.default is dataclasses.MISSING}
+finite_dict = plain_dict
 
 
-def decode(hint: Any, value: Json, where: str) -> Any:
-    """Return the value that `encode` wrote as JSON, checked against its type `hint`.
+def decode(kind: type[Kind], value: Json) -> Kind:
+    """Return the value of a type that `plain` wrote, checked by msgspec.
 
-    `where`: the path of the value for errors. Raises ValueError with the path, and TypeError where a
-    field is missing.
+    Unknown members are left out. A null for a field with a default but without None is left out, too; another null for
+    a number is NaN, or the number of its type (LowBound, HighBound). A type within it is read by its `from_json` method
+    if it has one. Raises ValueError with the path, and the errors of these methods.
     """
-    origin, parts = get_origin(hint), get_args(hint)
-    if hint is Any:
-        return value
-    if origin is Annotated:
-        means = next((part.number for part in parts[1:] if isinstance(part, Null)), math.nan)
-        return means if value is None else decode(parts[0], value, where)
-    if origin in (Union, UnionType):
-        return _decode_union(parts, value, where)
-    if origin is tuple:
-        return _decode_tuple(parts, value, where)
-    if hint is float and value is None:
-        # JSON has no NaN: `finite` wrote null.
-        return math.nan
-    if hint in (int, float, str, bool):
-        number = float(value) if hint is float and type(value) is int else value
-        if type(number) is not hint:
-            raise ValueError(f"{where} is {value!r}, which is not of the type {hint.__name__}")
-        return number
-    if isinstance(hint, type) and issubclass(hint, StrEnum):
-        return hint(value)
-    if hint is Line:
-        return _decode_line(value, where)
-    if not isinstance(value, Mapping):
-        raise ValueError(f"{where} is {value!r}, which is not an object")
-    if origin is Mapping:
-        return {str(key): decode(parts[1], member, f"{where}.{key}") for key, member in value.items()}
-    if hasattr(hint, "from_json"):
-        return hint.from_json(value)
-    return hint(**fields_of(hint, value, where))
+    info = _type_info(kind)
+    filled = _members(info, value) if isinstance(info, _FIELDS) and isinstance(value, Mapping) else _filled(info, value)
+    return msgspec.convert(filled, kind, dec_hook=_of_text)
 
 
-def _decode_line(value: Json, where: str) -> Line:
-    if not isinstance(value, str):
-        raise ValueError(f"{where} is {value!r}, which is not a text")
-    try:
-        return Line(value)
-    except ControlCharacterError as error:
-        raise ControlCharacterError(f"{where} {error}") from None
+_FIELDS = (inspect.StructType, inspect.DataclassType)
+_type_info: Callable[[Any], Any] = cache(inspect.type_info)
 
 
-def _nullable(hint: Any) -> bool:
-    parts = get_args(hint)
-    return hint is Any or NoneType in parts or any(isinstance(part, Null) for part in parts)
+def _of_text(kind: type, text: Json) -> Any:
+    """Return the value of a subclass of str, such as Line."""
+    return kind(text)
 
 
-def _decode_union(parts: tuple[Any, ...], value: Json, where: str) -> Any:
-    """Return a value of a union: decoded as its own type if that is a member, else as the first member."""
-    if value is None and NoneType in parts:
-        return None
-    types = [part for part in parts if part is not NoneType]
-    return decode(next((part for part in types if part is type(value)), types[0]), value, where)
+def _members(info: Any, value: Mapping[str, Json]) -> dict[str, Any]:
+    return {
+        field.encode_name: _filled(field.type, member)
+        for field in info.fields
+        if (member := value.get(field.encode_name, _ABSENT)) is not _ABSENT
+        and (member is not None or field.required or _nullable(field.type))
+    }
 
 
-def _decode_tuple(parts: tuple[Any, ...], value: Json, where: str) -> tuple[Any, ...]:
-    if not isinstance(value, (list, tuple)):
-        raise ValueError(f"{where} is {value!r}, which is not a list")
-    if len(parts) == 2 and parts[1] is Ellipsis:
-        if all(type(member) is parts[0] for member in value):
-            # Hundreds of numbers need not be checked one by one.
-            return tuple(value)
-        return tuple(decode(parts[0], member, f"{where}[{index}]") for index, member in enumerate(value))
-    if len(parts) != len(value):
-        raise ValueError(f"{where} has {len(value)} members, not {len(parts)}")
-    return tuple(decode(part, member, where) for part, member in zip(parts, value, strict=True))
+_ABSENT = object()
 
 
-def _hints(kind: type[Any]) -> Mapping[str, Any]:
-    if kind not in _SEEN:
-        _SEEN[kind] = get_type_hints(kind, include_extras=True)
-    return _SEEN[kind]
+def _filled(info: inspect.Type, value: Json) -> Any:
+    """Return a JSON value with the numbers that nulls stand for, and with the values of types that read themselves."""
+    if isinstance(info, inspect.Metadata):
+        return info.extra["null"] if value is None and info.extra else _filled(info.type, value)
+    if value is None:
+        return math.nan if isinstance(info, inspect.FloatType) else None
+    if isinstance(info, inspect.UnionType):
+        return _filled(next(part for part in info.types if not isinstance(part, inspect.NoneType)), value)
+    if isinstance(value, Mapping):
+        if isinstance(info, _FIELDS):
+            return info.cls.from_json(value) if hasattr(info.cls, "from_json") else _members(info, value)
+        if isinstance(info, inspect.DictType):
+            return {key: _filled(info.value_type, member) for key, member in value.items()}
+    elif isinstance(value, (list, tuple)):
+        if isinstance(info, inspect.VarTupleType):
+            return [_filled(info.item_type, member) for member in value]
+        if isinstance(info, inspect.TupleType) and len(info.item_types) == len(value):
+            return [_filled(part, member) for part, member in zip(info.item_types, value, strict=True)]
+    return value
 
 
-_SEEN: dict[type[Any], Mapping[str, Any]] = {}
-"""A cache of the field types of values, since resolving them is slow."""
+def _nullable(info: inspect.Type) -> bool:
+    if isinstance(info, inspect.Metadata):
+        return bool(info.extra) or _nullable(info.type)
+    return isinstance(info, inspect.AnyType) or (isinstance(info, inspect.UnionType) and info.includes_none)

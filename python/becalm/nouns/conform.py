@@ -17,8 +17,6 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from becalm.nouns.codec import field_names
-
 WORD = 2**63
 _WORDS: Mapping[type, str] = {
     int: "a whole number", float: "a number", str: "a text", bool: "true or false", NoneType: "null",
@@ -124,6 +122,7 @@ def _origin_and_arguments(hint: Any) -> tuple[Any, tuple[Any, ...]]:
 def _fields(kind: type) -> Mapping[str, Any]:
     """Return the types of the fields of a value or named tuple, by name."""
     hints = get_type_hints(kind)
-    is_value = issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)
-    names = field_names(kind) if is_value else hints
+    if issubclass(kind, msgspec.Struct):
+        return {name: hints[name] for name in kind.__struct_fields__}
+    names = [field.name for field in dataclasses.fields(kind)] if dataclasses.is_dataclass(kind) else hints
     return {name: hints[name] for name in names}

@@ -18,7 +18,7 @@ from typing import Any, Self
 import msgspec
 
 from becalm.errors import UsageError
-from becalm.nouns.codec import Json, encode, fields_of
+from becalm.nouns.codec import Json, decode, plain
 from becalm.nouns.settings import Settings
 from becalm.units import MOST_WHOLE
 
@@ -149,12 +149,12 @@ class StudyOptions:
 
     def to_json(self) -> dict[str, Json]:
         """Return the stored form, which `from_json` reads."""
-        return {field_.name: encode(getattr(self, field_.name)) for field_ in dataclasses.fields(self)}
+        return {field_.name: plain(getattr(self, field_.name)) for field_ in dataclasses.fields(self)}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> Self:
         """Return the options of a stored row. Raises UsageError for a damaged one."""
         try:
-            return cls(**fields_of(cls, value))
+            return decode(cls, value)
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise UsageError(f"The options of this study are damaged: {error}.") from None

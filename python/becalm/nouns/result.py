@@ -1,4 +1,7 @@
-"""The base of results of verbs: `str` is the sentence, `repr` one line, and a notebook shows HTML."""
+"""The bases of results of verbs: `Documented` has a JSON form; `Result` has a sentence, too.
+
+The `str` of a Result is its sentence, its `repr` is one line, and a notebook shows it as HTML.
+"""
 
 from __future__ import annotations
 
@@ -8,17 +11,14 @@ from typing import Any, ClassVar
 import msgspec
 
 from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite, plain, plain_dict
+from becalm.nouns.codec import plain, plain_dict
 
 LINE = 100
 """The number of characters of the sentence in the `repr`."""
 
 
-class Result(msgspec.Struct, frozen=True):
-    """A value with a `sentence`, which is its text; its `repr` is one line, because all fields would fill screens."""
-
-    html: ClassVar[Callable[[Result], str] | None] = None
-    """The function that renders a result for a notebook; `becalm.verbs` sets it: this layer has no reports."""
+class Documented(msgspec.Struct, frozen=True):
+    """A value with the documented, versioned JSON form (docs/reference/json.md)."""
 
     KIND: ClassVar[str] = ""
     """The kind that the JSON form names; empty where a field names it."""
@@ -26,16 +26,24 @@ class Result(msgspec.Struct, frozen=True):
     DERIVED: ClassVar[tuple[str, ...]] = ()
     """Properties that are members of the JSON form."""
 
+    OMITTED: ClassVar[tuple[str, ...]] = ()
+    """Fields that are not."""
+
     OBJECTS: ClassVar[tuple[str, ...]] = ()
     """Fields with a named tuple (or None) that the JSON form has as an object."""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md); infinite numbers and NaN become null."""
+        """Return the JSON form; infinite numbers and NaN become null."""
         head = {"becalm": VERSION, "schema": SCHEMA} | ({"kind": self.KIND} if self.KIND else {})
-        objects = {name: value._asdict() for name in self.OBJECTS if (value := getattr(self, name)) is not None}
-        derived = {name: plain(getattr(self, name)) for name in self.DERIVED}
-        result: dict[str, Any] = finite({**head, **plain_dict(self), **objects, **derived})
-        return result
+        objects = {name: plain(value._asdict()) for name in self.OBJECTS if (value := getattr(self, name)) is not None}
+        return {**head, **plain_dict(self), **objects}
+
+
+class Result(Documented, frozen=True):
+    """A value with a `sentence`, which is its text; its `repr` is one line, because all fields would fill screens."""
+
+    html: ClassVar[Callable[[Result], str] | None] = None
+    """The function that renders a result for a notebook; `becalm.verbs` sets it: this layer has no reports."""
 
     def __str__(self) -> str:
         return str(getattr(self, "sentence", ""))

@@ -41,6 +41,8 @@ class Candidate(msgspec.Struct, frozen=True):
     - `bundled`: other candidates that are always set with it, because each would cost a boot.
     """
 
+    OMITTED = ("bundled",)
+
     knob: str
     value: str | int | bool
     group: Group
@@ -80,13 +82,7 @@ class Space(msgspec.Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """Return the form in the options of a study, which `from_json` reads."""
-        candidates = [
-            {key: value for key, value in plain_dict(candidate).items() if key != "bundled"}
-            for candidate in self.candidates
-        ]
-        profiles = [[name, settings.to_json()] for name, settings in self.profiles]
-        form = {"candidates": candidates, "profiles": profiles, "boot": list(self.boot)}
-        return {**form, "factors": list(map(plain_dict, self.factors))} if self.factors else form
+        return {name: member for name, member in plain_dict(self).items() if member or name != "factors"}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Space:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import msgspec
 
 from becalm.errors import UsageError
-from becalm.nouns.codec import Json, decode, encode, unwire, wire
+from becalm.nouns.codec import Json, decode, plain, unwire, wire
 from becalm.nouns.metric import Metric, Response, Tasks, Work
 from becalm.nouns.option import option, parse_keywords, refuse_unknown
 from becalm.nouns.signature import takes
@@ -165,8 +165,8 @@ class Workload:
             "argv": [wire(a) for a in self.argv],
             "name": wire(self.name),
             "parameters": dict(self.parameters),
-            **({"metrics": encode(self.metrics)} if self.metrics else {}),
-            **({"tasks": encode(self.tasks)} if self.tasks else {}),
+            **({"metrics": plain(self.metrics)} if self.metrics else {}),
+            **({"tasks": plain(self.tasks)} if self.tasks else {}),
             **({"alongside": [neighbour.to_json() for neighbour in self.alongside]} if self.alongside else {}),
             **({"alongside_cpus": self.alongside_cpus} if self.alongside_cpus else {}),
             **self._rest(),
@@ -235,8 +235,8 @@ class Workload:
             iterations=value.get("iterations", 0),
             parameters=tuple(sorted((value.get("parameters") or {}).items())),
             copies=value.get("copies", 1),
-            metrics=decode(tuple[Metric, ...], value.get("metrics") or [], "metrics"),
-            tasks=decode(Tasks | None, value.get("tasks"), "tasks"),
+            metrics=decode(tuple[Metric, ...], value.get("metrics") or []),
+            tasks=None if value.get("tasks") is None else decode(Tasks, value["tasks"]),
             alongside=tuple(Neighbour.from_json(neighbour) for neighbour in value.get("alongside") or ()),
             alongside_cpus=value.get("alongside_cpus"),
         )

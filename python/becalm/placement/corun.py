@@ -34,6 +34,8 @@ class PlayedTasks(msgspec.Struct, frozen=True):
     - `end_s`: the end of the last required run
     """
 
+    DERIVED = ("mean",)
+
     run_s: Mapping[str, float]
     degradation: Mapping[str, float]
     runs: Mapping[str, int]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
 
-from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
-from becalm.nouns.codec import encode, plain_dict
+from becalm.nouns.result import Result
 from becalm.placement import BUDGET_S, METHODS, method_named, place
 from becalm.placement.baselines import expected
 from becalm.placement.corun import PlayedTasks, play
@@ -49,8 +47,11 @@ class PlacementTrial(msgspec.Struct, frozen=True):
         return self.played.cost(objective)
 
 
-class PlacementTrials(msgspec.Struct, frozen=True):
+class PlacementTrials(Result, frozen=True):
     """The results of methods on the same tasks and chips. `machine`: where the programs were characterised."""
+
+    KIND = "placement-trials"
+    DERIVED = ("origin",)
 
     machine: str
     tasks: tuple[str, ...]
@@ -59,38 +60,13 @@ class PlacementTrials(msgspec.Struct, frozen=True):
     drain: bool
     rows: tuple[PlacementTrial, ...]
     sentence: str = ""
+    origin = MODEL
 
     @property
     def best(self) -> float | None:
         """The least mean cost of the methods; None where nothing was placed."""
         costs = (row.cost(self.objective) for row in self.rows)
         return min((cost for cost in costs if cost is not None), default=None)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON."""
-        rows = [
-            {
-                "method": row.method,
-                "refused": row.refused,
-                "expected": row.expected,
-                "placement": None if row.placement is None else row.placement.to_json(),
-                "played": None if row.played is None else {**plain_dict(row.played), "mean": row.played.mean},
-            }
-            for row in self.rows
-        ]
-        return {
-            "becalm": VERSION,
-            "schema": SCHEMA,
-            "kind": "placement-trials",
-            "sentence": self.sentence,
-            "machine": self.machine,
-            "origin": MODEL,
-            "tasks": list(self.tasks),
-            "chips": [encode(chip) for chip in self.chips],
-            "objective": str(self.objective),
-            "drain": self.drain,
-            "rows": rows,
-        }
 
 
 def tried(

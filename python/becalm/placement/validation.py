@@ -16,10 +16,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from becalm._version import SCHEMA, VERSION
+from becalm._version import VERSION
 from becalm.errors import UsageError
 from becalm.files.written import target, write
 from becalm.nouns.codec import plain_dict
+from becalm.nouns.result import Documented
 from becalm.placement.generated import Generated, distributed, drawn
 from becalm.placement.learned import chosen, score
 from becalm.placement.model import Characterisation
@@ -128,7 +129,7 @@ def _try(tally: _Tally, data: TrainingData, model: Model) -> None:
         tally.add(data, number, [workload[index] for index in first])
 
 
-class Training(msgspec.Struct, frozen=True):
+class Training(Documented, frozen=True):
     """The trained methods, for programs like those of `characterisation`.
 
     - `scores`: of the classifiers of chips
@@ -137,6 +138,8 @@ class Training(msgspec.Struct, frozen=True):
     - `skipped`: the methods that could not be trained here, and why
     """
 
+    KIND = "placement-training"
+
     characterisation: str
     seeds: int
     seed: int
@@ -144,10 +147,6 @@ class Training(msgspec.Struct, frozen=True):
     costs: tuple[FitQuality, ...]
     saved: tuple[str, ...] = ()
     skipped: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON."""
-        return {"becalm": VERSION, "schema": SCHEMA, "kind": "placement-training", **plain_dict(self)}
 
 
 def train(

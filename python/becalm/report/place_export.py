@@ -13,20 +13,20 @@ import shlex
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import msgspec
-
-from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
 from becalm.hosts.agent import agent_path
 from becalm.line import Line
+from becalm.nouns.result import Documented
 from becalm.nouns.workload import AGENT
 from becalm.results.place import PlacementAdvice, SharingShape
 from becalm.wording import place_export as wording
 from becalm.wording.printable import one_line
 
 
-class PlacementExport(msgspec.Struct, frozen=True):
+class PlacementExport(Documented, frozen=True):
     """An exported placement: names and contents of `files`, and a `note` on what they do and need."""
+
+    KIND = "placement-export"
 
     form: str
     files: tuple[tuple[str, str], ...]
@@ -34,11 +34,7 @@ class PlacementExport(msgspec.Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """Return the documented JSON form."""
-        files = [{"name": name, "content": content} for name, content in self.files]
-        return {
-            "becalm": VERSION, "schema": SCHEMA, "kind": "placement-export", "form": self.form, "files": files,
-            "note": self.note,
-        }  # fmt: skip
+        return {**super().to_json(), "files": [{"name": name, "content": content} for name, content in self.files]}
 
 
 def exported(advice: PlacementAdvice, form: str) -> PlacementExport:

@@ -126,6 +126,8 @@ class ClockCheck(msgspec.Struct, frozen=True):
     where no timer was measured.
     """
 
+    DERIVED = ("exit_code",)
+
     wanted_ns: int
     timer: str | None
     t_min_ns: float | None
@@ -165,13 +167,6 @@ class ClockReport(Result, frozen=True):
             return 130
         return 0 if self.check is None else self.check.exit_code
 
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md), with the exit code of the check."""
-        value = super().to_json()
-        if self.check is not None:
-            value["check"]["exit_code"] = self.check.exit_code
-        return value
-
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ClockReport:
         """Return the report that `to_json` wrote, without the check. Raises KeyError, TypeError or ValueError for
@@ -197,6 +192,8 @@ class FoundPair(msgspec.Struct, frozen=True):
 
     `differs`: whether the ranges of their repetitions are apart, and by more than a tenth.
     """
+
+    DERIVED = ("ratio",)
 
     timer: str
     flush: str
@@ -224,9 +221,3 @@ class ClockComparison(Result, frozen=True):
     pairs: tuple[FoundPair, ...]
 
     exit_code = 0
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md), with the ratio of each pair."""
-        value = super().to_json()
-        pairs = zip(value["pairs"], self.pairs, strict=True)
-        return {**value, "pairs": [{**pair, "ratio": own.ratio} for pair, own in pairs]}

@@ -298,5 +298,4 @@ def gate_code(gate: Gate | None, undecided: str) -> int:
 
 def from_json(value: Mapping[str, Any]) -> Verdict:
     """Return the verdict that `Verdict.to_json` wrote. Raises KeyError, TypeError or ValueError for anything else."""
-    verdict: Verdict = decode(Verdict, value, "the verdict")
-    return verdict
+    return decode(Verdict, value)

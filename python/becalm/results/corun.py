@@ -16,16 +16,13 @@ from functools import cached_property
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
-from becalm.nouns.codec import Json, encode, fields_of
+from becalm.nouns.codec import Json, decode
 from becalm.nouns.result import Result
 from becalm.nouns.workload import Workload
 from becalm.results.place_costs import NOISE, Chip, CoRunCosts, CostOrigin, PairCost, PlacementObjective, SetCosts, Task
 from becalm.stats.paired import RepeatedPairs
 from becalm.stats.student import stdtrit
-
-KIND = "co_run_profile"
 
 ALPHA = 0.05
 """The probability of error of an interval: intervals are at 95 %."""
@@ -159,6 +156,9 @@ class CoRunProfile(Result, frozen=True, dict=True):
     - `study`: its number in the store
     """
 
+    KIND = "co_run_profile"
+    DERIVED = ("degradations",)
+
     machine: Mapping[str, str]
     chips: tuple[Chip, ...]
     programs: tuple[ProfiledProgram, ...]
@@ -273,26 +273,17 @@ class CoRunProfile(Result, frozen=True, dict=True):
         """Return which of `hostname` and `cpu` differ from this machine's; a missing one is ignored."""
         return tuple(key for key, value in self.machine.items() if key in machine and machine[key] != value)
 
-    def to_json(self) -> Json:
-        """Return the value as JSON (docs/reference/json.md), with the losses for readers that do not compute them."""
-        fields = {name: encode(getattr(self, name)) for name in self.__struct_fields__}
-        degradations = [
-            {**encode(degradation), "low": _finite(degradation.low), "high": _finite(degradation.high)}
-            for degradation in self.degradations
-        ]
-        return {"becalm": VERSION, "schema": SCHEMA, "kind": KIND, **fields, "degradations": degradations}
-
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> CoRunProfile:
         """Return the profile that `to_json` wrote. Raises UsageError, TypeError or ValueError with the place."""
-        return cls(**fields_of(cls, value))
+        return decode(cls, value)
 
     @classmethod
     def of_text(cls, text: str, where: str) -> CoRunProfile:
         """Return the profile in the text of a file, which `where` names. Raises UsageError."""
         try:
             value = json.loads(text)
-            if not isinstance(value, dict) or value.get("kind") != KIND:
+            if not isinstance(value, dict) or value.get("kind") != cls.KIND:
                 raise ValueError("it is not a profile of programs. `becalm corun --save FILE` writes one")
             return cls.from_json(value)
         except UsageError as error:
@@ -369,10 +360,6 @@ def _bounded(degradation: Degradation) -> tuple[float, float]:
 def _degraded(log_ratio: float) -> float:
     """Return 1 - alone/alongside for log(alongside/alone); minus infinity below -700."""
     return -math.expm1(-log_ratio) if log_ratio > -700 else -math.inf
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _mean(values: Iterable[float]) -> float | None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from becalm.nouns.codec import Json, fields_of
+from becalm.nouns.codec import Json, decode
 from becalm.nouns.factor import Factor, Level
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.goal import Goal
@@ -291,4 +291,4 @@ class DesignFit(Result, frozen=True):
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> DesignFit:
         """Return the value that this or an earlier version wrote. Raises KeyError, TypeError or ValueError."""
-        return cls(**fields_of(cls, value))
+        return decode(cls, value)

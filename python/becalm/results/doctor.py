@@ -6,15 +6,12 @@ Values only: `becalm.analysis.noise_floor` computes them, `becalm.analysis.docto
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import plain_dict
 from becalm.nouns.result import Result
 
 
@@ -28,6 +25,8 @@ class Severity(StrEnum):
 
 class Advice(msgspec.Struct, frozen=True):
     """A fact about this machine: what it is, why it matters, and what can be done (empty: nothing)."""
+
+    DERIVED = ("sentence",)
 
     severity: Severity
     kind: str
@@ -112,6 +111,8 @@ class Diagnosis(Result, frozen=True):
     """The result of `doctor`. `unmeasured`: the reason why noise and overhead are None; `unshared`: the reason why
     noise that CPUs share is unknown."""
 
+    KIND = "doctor"
+
     host: str
     facts: Mapping[str, Any]
     noise: Noise | None
@@ -127,24 +128,5 @@ class Diagnosis(Result, frozen=True):
         return "\n".join(f"{finding.severity}: {finding.what}" for finding in self.findings)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the documented JSON form (docs/reference/doctor.md); numbers that are not finite are null."""
-        return {
-            "becalm": VERSION,
-            "schema": SCHEMA,
-            "kind": "doctor",
-            "host": self.host,
-            "facts": dict(self.facts),
-            "noise": _finite(self.noise),
-            "overhead": _finite(self.overhead),
-            "unmeasured": self.unmeasured or None,
-            "shared": _finite(self.shared),
-            "unshared": self.unshared or None,
-            "findings": [{**plain_dict(finding), "sentence": finding.sentence} for finding in self.findings],
-        }
-
-
-def _finite(value: Noise | Overhead | SharedNoise | None) -> dict[str, Any] | None:
-    if value is None:
-        return None
-    numbers = plain_dict(value)
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in numbers.items()}
+        """Return the documented JSON form (docs/reference/doctor.md), with null for no reason."""
+        return {**super().to_json(), "unmeasured": self.unmeasured or None, "unshared": self.unshared or None}

@@ -115,5 +115,4 @@ class LayoutComparison(Result, frozen=True):
 
 def from_json(value: Mapping[str, Any]) -> LayoutComparison:
     """Return the value that `LayoutComparison.to_json` wrote. Raises KeyError, TypeError or ValueError."""
-    comparison: LayoutComparison = decode(LayoutComparison, value, "the comparison")
-    return comparison
+    return decode(LayoutComparison, value)

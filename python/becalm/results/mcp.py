@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from becalm.nouns.codec import finite
+from becalm.nouns.codec import plain
 from becalm.nouns.result import Result
 
 BULKY = frozenset(("quantiles", "histogram", "texts", "ids", "bins", "density"))
@@ -25,7 +25,7 @@ class ToolAnswer(Result, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """Return the structured content of the answer."""
-        head: dict[str, Any] = {"sentence": self.sentence, "result": finite(slim(self.result))}
+        head: dict[str, Any] = {"sentence": self.sentence, "result": plain(slim(self.result))}
         return head if self.study is None else {**head, "study": self.study}
 
 

@@ -8,12 +8,9 @@ makes them from single verdicts. Differences are fractions (0.01: 1 % slower).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Better
 from becalm.nouns.result import Result
@@ -114,6 +111,8 @@ class MultiHostVerdict(Result, frozen=True):
     - `further`: the prediction of these for one more such host, where they were measured on three or more
     """
 
+    DERIVED = ("passed", "several")
+
     kind: str
     group: str
     confidence: float
@@ -128,6 +127,7 @@ class MultiHostVerdict(Result, frozen=True):
     gate: Gate | None = None
     undecided: str = "fail"
     sentence: str = ""
+    several = True
 
     @property
     def passed(self) -> bool | None:
@@ -144,21 +144,3 @@ class MultiHostVerdict(Result, frozen=True):
         """The exit code: 1 a limit is exceeded somewhere, else that of a lost host, 5 undecided (exit-codes.md)."""
         code = gate_code(self.gate, self.undecided)
         return code if code == 1 else max((host.exit_code for host in self.hosts), default=0) or code
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented, versioned form (docs/reference/json.md)."""
-        value = {"becalm": VERSION, "schema": SCHEMA, **plain_dict(self), "passed": self.passed}
-        value["several"] = True
-        value["hosts"] = [
-            {
-                "host": host.host,
-                "study": host.study,
-                "lost": host.lost,
-                "exit_code": host.exit_code,
-                "verdict": host.verdict.to_json() if isinstance(host.verdict, (Verdict, TuneVerdict)) else None,
-            }
-            for host in self.hosts
-        ]
-        cleaned = finite(value)
-        assert isinstance(cleaned, dict)
-        return cleaned

@@ -12,13 +12,10 @@ from enum import StrEnum
 import msgspec
 from msgspec.structs import replace
 
-from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
-from becalm.nouns.codec import Json, encode, fields_of
+from becalm.nouns.codec import Json, decode
 from becalm.nouns.result import Result
 from becalm.results.place_costs import Chip, CostOrigin, PlacementObjective
-
-KIND = "placement-advice"
 
 SURE = 2.0
 """The multiple of its noise below which a gain is not established."""
@@ -84,6 +81,9 @@ class PlacementAdvice(Result, frozen=True):
     - `warnings`: sentences about the machine and the measurement
     """
 
+    KIND = "placement-advice"
+    DERIVED = ("gap", "gain_found", "cpus")
+
     source: str
     shape: SharingShape
     chips: tuple[Chip, ...]
@@ -114,6 +114,16 @@ class PlacementAdvice(Result, frozen=True):
             return None
         return max(0.0, self.cost - self.bound) / self.cost if self.cost > 0 else 0.0
 
+    @property
+    def gain_found(self) -> bool:
+        """Whether there is a gain over random sharings."""
+        return self.over_random.found
+
+    @property
+    def cpus(self) -> dict[str, tuple[int, ...]]:
+        """The CPUs of each task's chips, by name."""
+        return {name: self.cpus_of(name) for name in self.degradation}
+
     def together(self, name: str, other: str) -> bool:
         """Return whether two tasks share a chip or a round."""
         return any(name in names and other in names for names in self.sharing)
@@ -131,17 +141,7 @@ class PlacementAdvice(Result, frozen=True):
         """Return the advice with its sentence."""
         return replace(self, sentence=sentence)
 
-    def to_json(self) -> Json:
-        """Return the value as JSON."""
-        fields = {name: encode(getattr(self, name)) for name in self.__struct_fields__}
-        derived = {
-            "gap": self.gap,
-            "gain_found": self.over_random.found,
-            "cpus": {name: list(self.cpus_of(name)) for name in self.degradation},
-        }
-        return {"becalm": VERSION, "schema": SCHEMA, "kind": KIND, **fields, **derived}
-
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> PlacementAdvice:
         """Return the advice that `to_json` wrote. Raises TypeError or ValueError with the place."""
-        return cls(**fields_of(cls, value))
+        return decode(cls, value)

@@ -13,9 +13,9 @@ from enum import StrEnum
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
 from becalm.errors import UsageError
-from becalm.nouns.codec import Json, encode, fields_of
+from becalm.nouns.codec import Json, decode, plain_dict
+from becalm.nouns.result import Documented
 
 NOISE = 3.0
 """The number of standard errors by which a measured cost may be below zero; it is then a small cost with noise."""
@@ -234,20 +234,15 @@ class CoRunCosts(msgspec.Struct, frozen=True):
 
     def to_json(self) -> Json:
         """Return the value as JSON."""
-        return {
-            "origin": str(self.origin),
-            "sets": [encode(task) for task in self.sets],
-            "pairs": [encode(pair) for pair in self.pairs],
-            "siblings": [encode(sibling) for sibling in self.siblings],
-        }
+        return plain_dict(self)
 
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> CoRunCosts:
         """Return the costs that `to_json` wrote. Raises UsageError, TypeError or ValueError with the place."""
-        return cls(**fields_of(cls, value))
+        return decode(cls, value)
 
 
-class Placement(msgspec.Struct, frozen=True):
+class Placement(Documented, frozen=True):
     """The tasks on each chip. A task of several processes occurs once for each of them.
 
     - `sharing`: the names of the tasks in the order of chips, core by core where threads share cores
@@ -257,6 +252,9 @@ class Placement(msgspec.Struct, frozen=True):
     - `decision_ns`: the time of the decision, as measured by the engine if it made the decision
     - `out_of_time`: whether the budget ended the search, so that this is the best sharing until then
     """
+
+    KIND = "placement"
+    DERIVED = ("gap", "unfairness")
 
     method: str
     sharing: tuple[tuple[str, ...], ...]
@@ -288,16 +286,10 @@ class Placement(msgspec.Struct, frozen=True):
                 return index
         raise KeyError(name)
 
-    def to_json(self) -> Json:
-        """Return the value as JSON."""
-        value = {name: encode(getattr(self, name)) for name in self.__struct_fields__}
-        more = {"gap": self.gap, "unfairness": self.unfairness}
-        return {"becalm": VERSION, "schema": SCHEMA, "kind": "placement", **value, **more}
-
     @classmethod
     def from_json(cls, value: Mapping[str, Json]) -> Placement:
         """Return the placement that `to_json` wrote. Raises TypeError or ValueError with the place."""
-        return cls(**fields_of(cls, value))
+        return decode(cls, value)
 
 
 def unfairness(values: Sequence[float]) -> float | None:

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
-from becalm.nouns.codec import plain_dict
 from becalm.nouns.result import Result
 
 
 class PublishedStudy(msgspec.Struct, frozen=True):
     """A study as the list of a site shows it.
 
-    - `stamp`: text that changes with the study in the store
     - `state`, `result`: as in `becalm list`; `result` is the reason where the study has no page of results
     - `commit`: empty for a study that belongs to no project
     - `commands`: the command lines, for the search
     - `report`: whether the site has its full report, with all pictures
+    - `stamp`: text that changes with the study in the store
     """
 
+    OMITTED = ("stamp",)
+
     number: int
-    stamp: str
     kind: str
     title: str
     created_ns: int
@@ -34,6 +32,7 @@ class PublishedStudy(msgspec.Struct, frozen=True):
     tags: tuple[str, ...] = ()
     commands: str = ""
     report: bool = False
+    stamp: str = ""
 
 
 class Published(Result, frozen=True):
@@ -58,8 +57,3 @@ class Published(Result, frozen=True):
     size: int
     measuring: tuple[int, ...] = ()
     sentence: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented form, with studies without their stamps."""
-        studies = [{key: value for key, value in plain_dict(study).items() if key != "stamp"} for study in self.studies]
-        return {**super().to_json(), "studies": studies}

@@ -10,12 +10,9 @@ Public: RegionSummary, RegionReport, RegionDifference, RegionComparison, FilesWa
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import finite, plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
 from becalm.results.compare import Gate, gate_code
@@ -172,9 +169,3 @@ class RegionComparison(Result, frozen=True):
     def exit_code(self) -> int:
         """The exit code: 1 a limit is exceeded, 5 undecided, else 0 (docs/reference/exit-codes.md)."""
         return gate_code(self.gate, self.undecided)
-
-
-def _json(kind: str, result: RegionReport | RegionComparison) -> dict[str, Any]:
-    cleaned = finite({"becalm": VERSION, "schema": SCHEMA, "kind": kind, **plain_dict(result)})
-    assert isinstance(cleaned, dict)
-    return cleaned

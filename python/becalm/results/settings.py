@@ -48,6 +48,8 @@ class ApplyResult(Result, frozen=True):
     """The result of `apply`, or with `dry_run` the expected one. `exit_code`: of the command, if there was one. `boot`:
     the result for settings of the boot, with `--boot`."""
 
+    KIND = "apply"
+
     profile: str
     changes: tuple[Change, ...] = ()
     skipped: tuple[Excluded, ...] = ()
@@ -87,6 +89,8 @@ class Reset(Result, frozen=True):
     - `staying`: the number of further devices that only a restart brings back, of which becalm had warned
     - `owner`: the user who had applied the settings; empty if there were none
     """
+
+    KIND = "reset"
 
     places: tuple[RestoredPlace, ...] = ()
     unsettled: tuple[str, ...] = ()
@@ -184,6 +188,8 @@ class Status(Result, frozen=True):
     - `elsewhere`: a sentence for each interrupt that becalm has moved and that is not back at the CPU where it arrived
     - `groups`: control groups of killed becalms
     """
+
+    KIND = "status"
 
     title: str = ""
     user: str = ""

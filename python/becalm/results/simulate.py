@@ -8,8 +8,6 @@ from typing import Any
 
 import msgspec
 
-from becalm._version import SCHEMA, VERSION
-from becalm.nouns.codec import plain_dict
 from becalm.nouns.result import Result
 from becalm.nouns.settings import Settings
 
@@ -20,6 +18,8 @@ NOT_MODELLED = "locks, caches, interrupts, control groups, NUMA and frequency"
 class Latency(msgspec.Struct, frozen=True):
     """A distribution of times, ns. `buckets`: pairs of an upper limit and the number of times between the previous
     limit and this one."""
+
+    OMITTED = ("buckets",)
 
     count: int
     mean_ns: float
@@ -43,10 +43,6 @@ class Latency(msgspec.Struct, frozen=True):
             left -= count
             curve.append((upper, left / self.count))
         return tuple(curve) if self.buckets else ()
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON, without the buckets."""
-        return {name: value for name, value in plain_dict(self).items() if name != "buckets"}
 
 
 class SimulatedRun(msgspec.Struct, frozen=True):
@@ -110,6 +106,10 @@ class Simulation(Result, frozen=True):
     was requested. `sentence`: the result in words.
     """
 
+    KIND = "simulate"
+    DERIVED = ("not_modelled",)
+    OMITTED = ("until_ns", "timeline", "unmodelled")
+
     host: str
     program: str
     settings: Settings
@@ -145,21 +145,3 @@ class Simulation(Result, frozen=True):
     def typical(self, name: str) -> float:
         """Return the mean over the runs of a numeric field."""
         return statistics.fmean(getattr(run, name) for run in self.runs)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON."""
-        runs = [
-            {**plain_dict(run), "wait": run.wait.to_json(), "message_latency": run.message_latency.to_json()}
-            for run in self.runs
-        ]
-        return {
-            "becalm": VERSION,
-            "schema": SCHEMA,
-            "kind": "simulate",
-            "sentence": self.sentence,
-            "host": self.host,
-            "program": self.program,
-            "settings": self.settings.to_json(),
-            "not_modelled": self.not_modelled,
-            "runs": runs,
-        }

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
-from becalm.nouns.codec import plain_dict
+from becalm.nouns.result import Documented
 from becalm.results.simulate import NOT_MODELLED
 
 
@@ -41,6 +40,8 @@ class Size(msgspec.Struct, frozen=True):
     - `policy`: the policy of the tasks; batch tasks preempt nobody when they wake, so that the difference between the
       policies shows the cost of a switch
     """
+
+    DERIVED = ("residual",)
 
     groups: int
     measured_ns: float
@@ -89,13 +90,16 @@ DROWNED, NOISY = 0.3, 0.15
 """The relative standard errors of measured means from which a fit is impossible, and imprecise."""
 
 
-class Calibration(msgspec.Struct, frozen=True):
+class Calibration(Documented, frozen=True):
     """Costs fitted to a host. `simulator`: the simulated host with these costs. `loops`: messages of each pair.
 
     `r_squared`: of the line of real over simulated times, `adjusted` for its two coefficients; `possible`: the largest
     that the noise of the real means allows. R² is near 1 for anything that grows with the groups, so judge by `worst`,
     the largest residual of a prediction; None for three sizes or fewer.
     """
+
+    KIND = "calibration"
+    DERIVED = ("outcome", "worst", "not_modelled")
 
     host: str
     simulator: str
@@ -109,6 +113,7 @@ class Calibration(msgspec.Struct, frozen=True):
     adjusted: float | None = None
     bootstrapped: Bootstrapped | None = None
     """The predictions; None where one group was not measured."""
+    not_modelled = NOT_MODELLED
 
     @property
     def fitted(self) -> Sequence[Size]:
@@ -138,9 +143,3 @@ class Calibration(msgspec.Struct, frozen=True):
     def worst(self) -> float | None:
         """The largest residual of a prediction, without its sign; None where nothing was predicted."""
         return max((abs(size.residual) for size in self.predicted), default=None)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON."""
-        sizes = [{**plain_dict(size), "residual": size.residual} for size in self.sizes]
-        more = {"sizes": sizes, "outcome": self.outcome, "worst": self.worst, "not_modelled": NOT_MODELLED}
-        return {**plain_dict(self), **more}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
 from becalm.files.tables import toml_value
-from becalm.nouns.codec import plain_dict
+from becalm.nouns.result import Documented
 
 USUAL_BURST_NS = 1_000_000
 """The CPU time between two waits of a program whose waits were not counted."""
@@ -31,17 +30,19 @@ class MeasuredProgram(msgspec.Struct, frozen=True):
     burst_ns: int = USUAL_BURST_NS
 
 
-class MeasuredPrograms(msgspec.Struct, frozen=True):
+class MeasuredPrograms(Documented, frozen=True):
     """Programs that were measured alone and in co-runs on a number of CPUs."""
 
+    KIND = "profile"
+
     cpus: int
-    rows: tuple[MeasuredProgram, ...]
+    programs: tuple[MeasuredProgram, ...]
 
     @property
     def toml(self) -> str:
         """The workload as TOML, for `becalm simulate -- FILE.toml`."""
         lines = ["# Written by becalm simulate --measure; more of one: count = 8.", f"cpus = {self.cpus}"]
-        for row in self.rows:
+        for row in self.programs:
             solo = ", ".join(f'"{ns}ns"' for ns in row.solo)
             alongside = ", ".join(f"{toml_value(name)} = {speed}" for name, speed in row.alongside.items())
             threads = threads_for(row.busy)
@@ -49,7 +50,3 @@ class MeasuredPrograms(msgspec.Struct, frozen=True):
             lines += [f"threads = {threads}", "count = 1", f'burst = "{row.burst_ns}ns"']
             lines += [f"alongside = {{ {alongside} }}"]
         return "\n".join(lines) + "\n"
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the value as JSON."""
-        return {"cpus": self.cpus, "programs": [plain_dict(row) for row in self.rows]}

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.result import Result
 
 
@@ -22,6 +24,9 @@ class StudyHealth(msgspec.Struct, frozen=True):
 
 class StoreHealth(Result, frozen=True):
     """The health of a store that was read to the end. `problems`: the faults that the database itself reports."""
+
+    KIND = "store-check"
+    DERIVED = ("whole",)
 
     store: str
     studies: tuple[StudyHealth, ...]
@@ -42,6 +47,8 @@ class StoreHealth(Result, frozen=True):
 class StoreBackup(Result, frozen=True):
     """A copy of a store: its place, and its size in bytes."""
 
+    KIND = "store-backup"
+
     store: str
     copy: str
     size: int
@@ -61,6 +68,8 @@ class StoreRepair(Result, frozen=True):
     Rows of which nothing is left are neither in `rows` nor in `damaged`.
     """
 
+    KIND = "store-repair"
+
     store: str
     new: str
     rows: Mapping[str, int]
@@ -70,3 +79,7 @@ class StoreRepair(Result, frozen=True):
     pages: int
     health: StoreHealth
     sentence: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form, with the fields of the health."""
+        return {**super().to_json(), "health": plain_dict(self.health)}

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from becalm.nouns.codec import HighBound, decode
+from becalm.nouns.codec import HighBound, decode, plain_dict
 from becalm.nouns.domain import Value
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.finding import Finding, Interval
@@ -179,6 +179,10 @@ class TuneVerdict(Result, frozen=True):
     sentence: str = ""
     metric: Metric | None = None
 
+    def to_json(self) -> dict[str, Any]:
+        """Return the documented, versioned form (docs/reference/json.md), with the fields of the fit."""
+        return {**super().to_json(), "fit": None if self.fit is None else plain_dict(self.fit)}
+
 
 def settings_of(verdict: TuneVerdict) -> Settings:
     """Return the recommended settings as a value for hosts."""
@@ -187,7 +191,7 @@ def settings_of(verdict: TuneVerdict) -> Settings:
 
 def from_json(value: Mapping[str, Any]) -> TuneVerdict:
     """Return the verdict that `TuneVerdict.to_json` wrote. Raises KeyError, TypeError or ValueError."""
-    verdict: TuneVerdict = decode(TuneVerdict, value, "the verdict")
+    verdict = decode(TuneVerdict, value)
     return replace(verdict, comparisons=tuple(map(_with_f, verdict.comparisons)))
 
 

@@ -15,7 +15,7 @@ from becalm.analysis.compare import LOOK_GROWTH
 from becalm.analysis.layouts import LEAST, compare_builds, noise_is_small
 from becalm.errors import MachineError, UnfinishedError, UsageError
 from becalm.hosts import Event
-from becalm.nouns.codec import finite_dict
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import CALLGRIND, INSTRUCTIONS, Metric
 from becalm.nouns.options.layouts import LayoutOptions
@@ -132,7 +132,7 @@ def conclude(looks: Looks, record: StudyData, number: int | None, noticed: Seque
         if equal:
             findings += (finding("equal_layouts", {"seeds": list(equal), "layouts": options.layouts}, name),)
     if (waits := record.waiting()) is not None:
-        findings += (finding("waits", finite_dict(waits)),)
+        findings += (finding("waits", plain_dict(waits)),)
     comparison = replace(comparison, findings=(*findings, *general_findings(looks, record), *noticed))
     return replace(comparison, sentence=words.sentence(comparison))
 

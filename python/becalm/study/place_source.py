@@ -19,9 +19,8 @@ from becalm.files.kinds import describe
 from becalm.files.tables import check_keys, json_value, unknown_name
 from becalm.files.text import read_text
 from becalm.hosts.agent import agent_path
-from becalm.nouns.codec import fields_of
+from becalm.nouns.codec import decode
 from becalm.nouns.workload import AGENT
-from becalm.results import corun as co_run_profile
 from becalm.results.corun import CoRunProfile
 from becalm.results.place_costs import Chip, CoRunCosts, CostOrigin, PairCost, SetCosts, Task
 from becalm.store import Store
@@ -88,7 +87,7 @@ def _profile_of_study(number: str, store: str | None) -> tuple[CoRunProfile, str
             raise UsageError(f"The store {opened.shown} has no profile of programs. Measure one: becalm corun A B C")
         study = newest[0].number if newest else opened.resolve(number)
         value = opened.verdict(study)
-    if value is None or value.get("kind") != co_run_profile.KIND:
+    if value is None or value.get("kind") != CoRunProfile.KIND:
         raise UsageError(
             f"Study {study} is not a finished profile of programs. `becalm list --kind corun` lists those."
         )
@@ -97,11 +96,11 @@ def _profile_of_study(number: str, store: str | None) -> tuple[CoRunProfile, str
 
 def _parse(text: str, where: str) -> PlacementSource:
     value = json_value(text, where)
-    if isinstance(value, dict) and value.get("kind") == co_run_profile.KIND:
+    if isinstance(value, dict) and value.get("kind") == CoRunProfile.KIND:
         return _from_profile(CoRunProfile.of_text(text, where), where)
     if not isinstance(value, dict) or value.get("kind") != COSTS:
         forms = (
-            f'a profile of programs ("kind": "{co_run_profile.KIND}", of `becalm corun --save FILE`) nor costs of '
+            f'a profile of programs ("kind": "{CoRunProfile.KIND}", of `becalm corun --save FILE`) nor costs of '
             f'your own ("kind": "{COSTS}")'
         )
         data = text.encode("utf-8", "replace")
@@ -119,8 +118,8 @@ def _from_costs(value: Mapping[str, Any], where: str) -> PlacementSource:
             for row in filter(_is_table, value[part]):
                 check_keys(row, kind.__struct_fields__, f"{part} of {where}")
         _check_costs(value["costs"], where)
-        tasks = tuple(Task(**fields_of(Task, task)) for task in value["tasks"])
-        chips = tuple(Chip(**fields_of(Chip, chip)) for chip in value["chips"])
+        tasks = tuple(decode(Task, task) for task in value["tasks"])
+        chips = tuple(decode(Chip, chip) for chip in value["chips"])
         costs = CoRunCosts.from_json({"origin": str(CostOrigin.GIVEN), **value["costs"]})
         machine = {str(key): str(entry) for key, entry in dict(value.get("machine") or {}).items()}
         commands = {str(key): tuple(map(str, words)) for key, words in dict(value.get("commands") or {}).items()}

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from becalm import hosts
 from becalm._version import VERSION
 from becalm.errors import UsageError
 from becalm.hosts import Ability, Access, aliases
 from becalm.hosts.aliases import NamedMachine
+from becalm.nouns.result import Result
 
 
-class HostCheck(msgspec.Struct, frozen=True):
+class HostCheck(Result, frozen=True):
     """The answer of a machine. `user`: the user who runs programs there; `settings`: the number that can be set."""
+
+    KIND = "host"
 
     host: str
     hostname: str

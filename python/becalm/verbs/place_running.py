@@ -5,16 +5,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec.structs import replace
 
 from becalm import hosts, system_clock
-from becalm._version import SCHEMA, VERSION
 from becalm.analysis.place_watch import Limits, RunningState, SharingModel, step
 from becalm.errors import MachineError, RefusedError, UsageError
 from becalm.hosts import Ability, Access, Host
+from becalm.nouns.result import Result
 from becalm.nouns.settings import Settings
 from becalm.results.place import PlacementAdvice, SharingShape
 from becalm.study import place_tasks
@@ -32,27 +30,16 @@ Chosen = dict[str, tuple[Process, ...]]
 Say = Callable[[str], None]
 
 
-class RunningPlacement(msgspec.Struct, frozen=True):
+class RunningPlacement(Result, frozen=True):
     """An applied placement: the advice, CPUs by program, the number of processes, remarks, and a sentence."""
+
+    KIND = "placed"
 
     advice: PlacementAdvice
     cpus: Mapping[str, tuple[int, ...]]
     processes: int
     remarks: tuple[str, ...] = ()
     sentence: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented JSON form."""
-        return {
-            "becalm": VERSION,
-            "schema": SCHEMA,
-            "kind": "placed",
-            "cpus": {name: list(numbers) for name, numbers in self.cpus.items()},
-            "processes": self.processes,
-            "remarks": list(self.remarks),
-            "sentence": self.sentence,
-            "advice": self.advice.to_json(),
-        }
 
 
 def apply_placement(

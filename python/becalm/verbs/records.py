@@ -307,11 +307,13 @@ def _wrong(document: Document, *, drawn: bool = True) -> str:
     return ""
 
 
-class ImportedLoad(msgspec.Struct, frozen=True):
+class ImportedLoad(Result, frozen=True):
     """The result of adding a record of sysstat to a study: `covered` of the study's `runs` have a record of load now.
 
     `machine`: the machine of the record; `left_out`: a sentence on each kind of entry in the file that was not used.
     """
+
+    KIND = "import"
 
     study: int
     covered: int
@@ -323,16 +325,6 @@ class ImportedLoad(msgspec.Struct, frozen=True):
     def sentence(self) -> str:
         """The sentence about the result."""
         return f"{self.covered} of the {self.runs} runs of study {self.study} have a record of load now."
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the documented JSON form."""
-        return {
-            "study": self.study,
-            "covered": self.covered,
-            "runs": self.runs,
-            "machine": self.machine,
-            "left_out": list(self.left_out),
-        }
 
 
 def import_load(

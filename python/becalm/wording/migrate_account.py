@@ -19,7 +19,7 @@ def sentence(accounted: Accounted) -> str:
     """Return the sentence on whether waiting for sweet spots gains anything."""
     gain, cost = accounted.gain("time_ns"), accounted.cost("random", "time_ns")
     where = f"{'within its' if accounted.to == 'same' else 'to another'} last-level cache"
-    moved = f"{counted(len(accounted.trials), 'move')} of {accounted.words} {where}"
+    moved = f"{counted(len(accounted.trials), 'move')} of {accounted.program} {where}"
     if gain.sure and gain.value > 0:
         spots = time(accounted.cost("spot", "time_ns"))
         return (

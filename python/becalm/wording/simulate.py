@@ -43,7 +43,7 @@ def dropped(count: int, turns: int) -> str:
 def profile(programs: MeasuredPrograms, path: str) -> str:
     """Return the speeds of programs alone and next to each other, with how to use the file."""
     lines = []
-    for row in programs.rows:
+    for row in programs.programs:
         speeds = (f"{100 * speed:.0f} % next to {name}" for name, speed in row.alongside.items())
         alone = row.solo[len(row.solo) // 2]
         lines.append(f"{row.name}: {duration(alone)} alone, {row.busy:.2g} CPUs busy; its speed {', '.join(speeds)}.")

@@ -410,7 +410,7 @@ def test_json_of_each_verb_is_what_the_docs_say(becalm, root):
     assert documented("reset") == names(Reset) | names(RestoredPlace)
     assert {finding["kind"] for finding in (rows, done, document, off)} == {"knobs", "apply", "status", "reset"}
     assert json.loads(becalm("status", "--json", root=root).stdout)["anything"] is False
-    assert plain_dict(Reset())["places"] == ()
+    assert plain_dict(Reset())["places"] == []
 
 
 def test_a_program_has_the_rest_of_a_profile_that_stays_on(becalm, root, tmp_path):

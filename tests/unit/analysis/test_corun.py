@@ -7,7 +7,7 @@ from tests.unit.analysis.corun_cases import profile
 
 from becalm.analysis.corun import chips_of, co_run_profile, cpus_of, threads_of
 from becalm.analysis.place_gain import parts_of
-from becalm.nouns.codec import encode
+from becalm.nouns.codec import plain
 from becalm.nouns.options.corun import CoRunOptions
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.study import Study
@@ -26,7 +26,7 @@ def conclusion_of(rows, tallies=(), texts=(), names=("a", "b"), wait_ns=None, in
     some = cells(len(names), 2)
     options = CoRunOptions(names=names, chips=((0, 1),), cpu=0, alongside_cpus=(1,), emulated=emulated)
     workloads = [Workload.of([names[cell.program]]) for cell in some]
-    study = Study("corun", (*(Workload.of([name]) for name in names), *workloads), options=encode(options))
+    study = Study("corun", (*(Workload.of([name]) for name in names), *workloads), options=plain(options))
     made_rows = [
         Run(
             **dict.fromkeys(COLUMNS)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import numpy as np
 
 import campaign
@@ -53,6 +55,6 @@ def test_the_table_has_the_median_and_how_many_got_there() -> None:
         "seeds": 3,
         "machine": campaign.machine(),
         "speed": speed,
-        "searches": [tuning.plain_dict(e) for e in searches],
+        "searches": [asdict(e) for e in searches],
     }
     assert "| bowl | 2 | 2.0 % | 20 (67 %) |" in tuning.report(result)

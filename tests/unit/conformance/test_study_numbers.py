@@ -16,7 +16,7 @@ from becalm.cli.main import becalm as group
 from becalm.errors import BecalmError, UsageError
 from becalm.load.record import Load
 from becalm.load.simulated import Level, LoadedMachine, LoadedProgram, simulate
-from becalm.nouns.codec import encode
+from becalm.nouns.codec import plain
 from becalm.nouns.options.load_experiment import LoadExperimentOptions, PlannedLoads
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
@@ -83,7 +83,7 @@ def _planned(store):
 def _profiled(store):
     """Store a study of `becalm corun`."""
     workloads = tuple(Workload.of([name]) for name in CO_RUNS.names)
-    number = store.begin(Study("corun", workloads, options=encode(CO_RUNS)), {})
+    number = store.begin(Study("corun", workloads, options=plain(CO_RUNS)), {})
     runs, _ = simulate([Level()] * 8, LoadedProgram(), LoadedMachine(), np.random.default_rng(2))
     store.append(number, [run._replace(workload=run.seq % 2, round=run.seq // 2) for run in runs])
 

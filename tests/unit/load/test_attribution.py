@@ -18,7 +18,7 @@ from becalm.load.record import Load
 from becalm.load.simulated import CAUSES_OF, Level, LoadedMachine, LoadedProgram, Sensitivity, hypercube, simulate
 from becalm.load.time_accounting import Times
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, UNEXPLAINED
-from becalm.nouns.codec import finite_dict
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.run import Run
 
 CAMPAIGNS = samples(6, 100)
@@ -114,7 +114,7 @@ def test_evidence_of_a_campaign():
     assert a.shares[0].carried == pytest.approx(1, abs=0.05)
     assert a.still == ("nfs", "steal")
     assert case.bar_ns("run-queue wait") > case.bar_ns("I/O wait")
-    json.dumps(finite_dict(a), allow_nan=False)
+    json.dumps(plain_dict(a), allow_nan=False)
 
 
 def rows(measures, delay, bars=None, **more):

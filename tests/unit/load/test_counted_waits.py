@@ -8,7 +8,7 @@ from tests.unit.load.test_culprits import MS, load, others, run, shares
 from becalm.load.culprits import waiting
 from becalm.load.others import CountedWaits, Others, Taker
 from becalm.load.waits import Level
-from becalm.nouns.codec import finite_dict
+from becalm.nouns.codec import plain_dict
 from becalm.stats.culprits import Basis
 from becalm.wording.culprits import charged
 
@@ -31,7 +31,7 @@ def test_parts_are_those_that_were_counted_and_the_sum_is_the_kernels():
     (culprit,) = waits.culprits
     assert (culprit.name, culprit.pid, culprit.group, culprit.level) == ("hog", 7, "a.service", Level.PROCESS)
     assert (culprit.basis, culprit.low, culprit.high) == (Basis.COUNTED, culprit.share, pytest.approx(0.9))
-    assert charged(finite_dict(culprit)) == "hog (7) 90 %"
+    assert charged(plain_dict(culprit)) == "hog (7) 90 %"
 
 
 def test_a_name_and_a_group_are_named_where_no_process_is_large_enough():

@@ -9,7 +9,7 @@ from becalm.load.culprits import waiting
 from becalm.load.others import Others, OthersReading, QuotaCounts, Taker
 from becalm.load.record import Load
 from becalm.load.waits import Level
-from becalm.nouns.codec import finite_dict
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.run import Run
 from becalm.stats.culprits import Basis
 
@@ -49,7 +49,7 @@ def test_one_thread_waits_for_others_and_the_one_that_ran_is_named():
     assert (culprit.name, culprit.pid, culprit.group, culprit.level) == ("hog", 7, "a.service", Level.PROCESS)
     assert culprit.basis == Basis.ACCOUNTING
     assert 0.9 < culprit.low <= culprit.share <= culprit.high <= 1.0
-    json.dumps(finite_dict(waits))
+    json.dumps(plain_dict(waits))
 
 
 def test_a_quota_and_the_hypervisor_have_their_own_parts():

@@ -22,7 +22,7 @@ from becalm.load.delay import (
     weight_of_nice,
 )
 from becalm.load.time_accounting import Times
-from becalm.nouns.codec import finite_dict
+from becalm.nouns.codec import plain_dict
 
 MS = 1e6
 
@@ -91,7 +91,7 @@ def test_the_reference_is_an_unloaded_run_if_there_is_one():
     assert (estimate.factor, estimate.reference, estimate.exact) == (pytest.approx(2.5), UNLOADED, pytest.approx(3))
     estimate = delay(loaded, Competition(3, 1))
     assert (estimate.factor, estimate.reference, estimate.failed) == (pytest.approx(3), OWN_CPU, ())
-    assert json.loads(json.dumps(finite_dict(estimate)))["mund"] == 3
+    assert json.loads(json.dumps(plain_dict(estimate)))["mund"] == 3
 
 
 def test_without_reference_and_cpu_time_there_is_no_delay():

@@ -8,7 +8,7 @@ import pytest
 from becalm.load.disk_culprits import disk_waiting
 from becalm.load.others import Mover, Others, OthersReading
 from becalm.load.record import Load
-from becalm.nouns.codec import finite_dict
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.run import Run
 from becalm.stats.culprits import Basis
 
@@ -47,7 +47,7 @@ def test_the_one_that_moved_nearly_all_bytes_is_named():
     assert (waits.material, waits.lost_ns, waits.own_bytes, waits.disk_bytes) == (True, 500 * MS, 4096, 100 * MB)
     (culprit,) = waits.culprits
     assert (culprit.name, culprit.pid, culprit.group, culprit.basis) == ("rsync", 7, "backup.service", Basis.ACCOUNTING)
-    json.dumps(finite_dict(waits))
+    json.dumps(plain_dict(waits))
     assert Others.from_json(json.loads(json.dumps(record.to_json()))) == record
 
 

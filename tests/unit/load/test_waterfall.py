@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from becalm.load.record import Load
 from becalm.load.time_accounting import Times, middle, of
 from becalm.load.waterfall import IO, MEMORY, NAMES, QUEUE, REFERENCE, SLOWER, STEAL, UNEXPLAINED, waterfall
-from becalm.nouns.codec import finite_dict
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.run import Run
 
 MS = 1e6
@@ -249,7 +249,7 @@ def test_the_bars_add_up_whatever_is_known(wall, cpu, values, before, several):
     assert [bar.name for bar in bars.bars] == list(NAMES)
     if reference is None:
         assert bool(bars.refused) == (bars[UNEXPLAINED].ns < -0.01 * wall)
-    json.dumps(finite_dict(bars), allow_nan=False)
+    json.dumps(plain_dict(bars), allow_nan=False)
 
 
 def test_times_of_several_runs_are_their_mean():

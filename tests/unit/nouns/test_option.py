@@ -62,15 +62,15 @@ def test_missing_fields_get_the_default_and_unknown_ones_are_left_out():
 @pytest.mark.parametrize(
     ("row", "where"),
     [
-        ({"wait_ns": "2s"}, "wait_ns is '2s'"),
-        ({"count": 1.5}, "count is 1.5"),
-        ({"count": True}, "count is True"),
-        ({"names": "ab"}, "names is 'ab', which is not a list"),
-        ({"names": [1]}, r"names\[0\] is 1"),
-        ({"pairs": [["a"]]}, r"pairs\[0\] has 1 members"),
-        ({"left": [3]}, r"left\[0\] is 3, which is not an object"),
+        ({"wait_ns": "2s"}, r"got `str` - at `\$\.wait_ns`"),
+        ({"count": 1.5}, r"got `float` - at `\$\.count`"),
+        ({"count": True}, r"got `bool` - at `\$\.count`"),
+        ({"names": "ab"}, r"Expected `array`, got `str` - at `\$\.names`"),
+        ({"names": [1]}, r"got `int` - at `\$\.names\[0\]`"),
+        ({"pairs": [["a"]]}, r"length 2, got 1 - at `\$\.pairs\[0\]`"),
+        ({"left": [3]}, r"Expected `object`, got `int` - at `\$\.left\[0\]`"),
         ({"left": [{"knob": "a"}]}, "reason"),
-        ({"partial": {"a": [None]}}, r"partial.a\[0\]"),
+        ({"partial": {"a": [None]}}, r"got `null` - at `\$\.partial\[\.\.\.\]\[0\]`"),
         ({"output": "nowhere"}, "nowhere"),
     ],
 )

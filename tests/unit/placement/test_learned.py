@@ -2,6 +2,8 @@
 their description."""
 
 import importlib
+import json
+import math
 
 import numpy as np
 import pytest
@@ -75,3 +77,10 @@ def test_a_folder_that_is_none_is_refused_before_anything_is_trained(tmp_path):
         validation.train(KNOWN, seeds=1, save=tmp_path / "nowhere")
     with pytest.raises(UsageError, match="must be at least 1"):
         validation.train(KNOWN, seeds=0)
+
+
+def test_a_figure_that_a_method_lacks_is_null_in_json():
+    score = validation.Score("di", "programs", 0.5, math.nan, math.nan, math.nan, 0.1, 0.2, 5)
+    trained = validation.Training("nine programs", 1, 1, (score,), ())
+    value = json.loads(json.dumps(trained.to_json(), allow_nan=False))
+    assert (value["kind"], value["scores"][0]["accuracy"], value["scores"][0]["f"]) == ("placement-training", 0.5, None)

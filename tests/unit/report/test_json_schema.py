@@ -6,6 +6,7 @@ import pytest
 import becalm
 from becalm.errors import UsageError
 from becalm.report.json_schema import kinds_with_schema
+from becalm.results.publish import Published, PublishedStudy
 
 
 @pytest.mark.parametrize("kind", kinds_with_schema())
@@ -26,6 +27,13 @@ def test_a_result_of_another_type_is_rejected():
 
 def test_numbers_may_be_null():
     assert becalm.json_schema("compare")["$defs"]["Difference"]["properties"]["low"]["type"] == ["number", "null"]
+
+
+def test_a_member_that_the_json_form_lacks_is_not_required():
+    study = PublishedStudy(1, "run", "gzip", 0, "bench", 26, "finished", "", stamp="5")
+    value = Published("site", "site/index.html", "runs.db", (study,), (1,), (), (), (), 7).to_json()
+    assert "stamp" not in value["studies"][0]
+    jsonschema.validate(value, becalm.json_schema("publish"))
 
 
 def test_an_unknown_kind_names_those_with_a_schema():

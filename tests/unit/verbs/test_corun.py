@@ -6,7 +6,7 @@ import pytest
 
 from becalm.errors import UsageError
 from becalm.hosts.no_machine import refuse_metrics
-from becalm.nouns.codec import encode
+from becalm.nouns.codec import plain
 from becalm.nouns.options.corun import CoRunOptions
 from becalm.nouns.run import COLUMNS, Run
 from becalm.nouns.study import Study
@@ -23,7 +23,7 @@ def test_a_stored_profile_tells_pairs_on_one_core_from_those_on_two():
     some = cells(2, 2, threads=True)
     alongside = _alongside(programs, some, [1], 4)
     assert [neighbour.alongside[0].cpus for neighbour in alongside] == ["1", "1", "4", "4"]
-    study = Study("corun", (*programs, *alongside), options=encode(OPTIONS))
+    study = Study("corun", (*programs, *alongside), options=plain(OPTIONS))
     seconds = [1.0, 1.0, 1.25, 1.25, 2.0, 2.0]
     runs = [
         Run(

@@ -19,7 +19,7 @@ from becalm.errors import UsageError
 from becalm.load.attribution import CauseSearch
 from becalm.load.record import Load
 from becalm.load.simulated import Level, LoadedMachine, LoadedProgram, Sensitivity, hypercube, simulate
-from becalm.nouns.codec import encode
+from becalm.nouns.codec import plain
 from becalm.nouns.options.load_experiment import PlannedLoads
 from becalm.nouns.run import Run
 from becalm.nouns.settings import Settings
@@ -46,7 +46,7 @@ CASES = (
 
 
 def plan(steps):
-    return encode(PlannedLoads({}, {}, tuple(steps)))
+    return plain(PlannedLoads({}, {}, tuple(steps)))
 
 
 def fill(store, name, sensitive, hostname, seed, *, planned=True, emulated="", sampled=True):

@@ -7,7 +7,7 @@ import pytest
 
 from becalm.load.delay import OWN_CPU, UNLOADED
 from becalm.load.simulated import Level, LoadedMachine, LoadedProgram, Sensitivity, hypercube, simulate
-from becalm.nouns.codec import encode
+from becalm.nouns.codec import plain
 from becalm.nouns.options.load_experiment import PlannedLoads
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
@@ -23,7 +23,7 @@ def keep(path, levels, machine, *, planned=True, program=None, change=lambda num
     program = program or LoadedProgram(io_ms=0.0, sleep_ms=0.0, sensitive=Sensitivity(spinners=1))
     runs, loads = simulate(levels, program, machine, np.random.default_rng(7))
     steps = [{"cpu": level.spinners} if any(level) else {} for level in levels]
-    options = {"design": encode(PlannedLoads({}, {}, tuple(steps)))} if planned else {}
+    options = {"design": plain(PlannedLoads({}, {}, tuple(steps)))} if planned else {}
     with Store.open(str(path)) as store:
         study = Study("explain" if planned else "run", (Workload.of("gzip"),), options=options)
         number = store.begin(study, FACTS)

@@ -33,10 +33,10 @@ def nested(value, path, replacement):
 @pytest.mark.parametrize(
     ("path", "replacement", "message"),
     [
-        (("verdict", "sentence"), ["no text"], r"ValueError: the verdict\.sentence is \['no text'\]"),
-        (("verdict", "summaries", 0, "mean_ns", "value"), "1", r"the verdict\.summaries\[0\]\.mean_ns\.value is '1'"),
-        (("verdict", "summaries", 1, "runs"), "4", r"the verdict\.summaries\[1\]\.runs is '4'"),
-        (("verdict", "stopped"), "tired", "'tired' is not a valid Stopped"),
+        (("verdict", "sentence"), ["no text"], r"Expected `str`, got `array` - at `\$\.sentence`"),
+        (("verdict", "summaries", 0, "mean_ns", "value"), "1", r"got `str` - at `\$\.summaries\[0\]\.mean_ns\.value`"),
+        (("verdict", "summaries", 1, "runs"), "4", r"got `str` - at `\$\.summaries\[1\]\.runs`"),
+        (("verdict", "stopped"), "tired", r"Invalid enum value 'tired' - at `\$\.stopped`"),
         (("study", "kind"), "dance", "knows no studies of the kind 'dance'"),
         (("runs", "rows", 3, 2), 7, "settings 7 is not one of 1"),
         (("runs", "rows", 3, 1), 2, "workload 2 is not one of 2"),

@@ -77,4 +77,4 @@ class ScriptedHost:
 def test_cpus_that_a_program_keeps_busy(tmp_path, monkeypatch, used_ns, busy):
     monkeypatch.setattr(hosts, "open", lambda name: ScriptedHost())
     measured = becalm.measure_programs([f"use {used_ns}"], save=tmp_path / "x.toml", runs=2)
-    assert [program.busy for program in measured.rows] == [busy]
+    assert [program.busy for program in measured.programs] == [busy]

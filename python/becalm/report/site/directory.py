@@ -8,10 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 
+from msgspec import structs
+
 from becalm._version import SCHEMA, VERSION
 from becalm.errors import MachineError, UsageError
 from becalm.files import written
-from becalm.nouns.codec import plain_dict
 from becalm.results.publish import PublishedStudy
 from becalm.wording import publish as words
 
@@ -81,7 +82,7 @@ class SiteDirectory:
 
     def keep(self, studies: Sequence[PublishedStudy]) -> None:
         """Write the list of the site's studies."""
-        rows = [plain_dict(study) for study in studies]
+        rows = [structs.asdict(study) for study in studies]
         head = {"becalm": VERSION, "schema": SCHEMA, "kind": "site", "form": FORM, "studies": rows}
         self.write_new(MANIFEST, json.dumps(head, indent=0) + "\n")
 
@@ -118,7 +119,7 @@ def _study(row: Mapping[str, object]) -> PublishedStudy:
 
 
 def _unknown(study: PublishedStudy) -> PublishedStudy:
-    return PublishedStudy(study.number, "", study.kind, "", 0, "", 0, "", "", report=study.report)
+    return PublishedStudy(study.number, study.kind, "", 0, "", 0, "", "", report=study.report)
 
 
 @contextlib.contextmanager
