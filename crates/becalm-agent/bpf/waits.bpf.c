@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 //
-// Who ran on a CPU while a task of the measured programs waited in its queue, counted in the kernel.
+// Who ran on a CPU while a task of the measured programs waited in its queue, and who sent and received over the
+// network, counted in the kernel.
 //
 // `make bpf` compiles it into the agent (crates/becalm-agent/src/bpf/waits.rs). Each CPU has a log of the last tasks that
 // ran there. When a task of the programs gets the CPU, or is moved to another one while it waits, the log tells who ran
 // since it became runnable; their times are added up by process. Nothing is sent to user space until the agent asks.
 // Needs Linux 5.18, as switches.bpf.c does: `sched_switch` with the state of the task that leaves, and the CPU of a task
 // in its thread_info.
+//
+// Bytes of the network are those that processes hand over to sockets and take from them, of IPv4 and IPv6, without
+// those of the machine to itself. Linux 6.3 and later have tracepoints for both (include/trace/events/sock.h); before,
+// functions are traced at their end (net/ipv4/af_inet.c, net/ipv6/af_inet6.c), which needs CONFIG_FUNCTION_TRACER.
 
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+#include <bpf/bpf_endian.h>
 
 // The largest number of CPUs of a kernel; the agent lowers it to the number of possible CPUs.
 #define MOST_CPUS 8192
@@ -20,8 +26,13 @@
 
 #define NAME_BYTES 16
 
-// The places in `totals`.
-enum { OWN = 0, IDLE = 1, UNKNOWN = 2, TOTALS = 3 };
+// The places in `totals`: times in ns, then bytes of the network.
+enum { OWN = 0, IDLE = 1, UNKNOWN = 2, OWN_RECEIVED = 3, OWN_SENT = 4, REST_BYTES = 5, TOTALS = 6 };
+
+// Families of addresses, and a flag of recvmsg(2): the bytes stay in the queue (include/linux/socket.h).
+#define AF_INET 2
+#define AF_INET6 10
+#define MSG_PEEK 2
 
 struct thread_info {
 	__u32 cpu;
@@ -32,6 +43,28 @@ struct task_struct {
 	int pid;
 	int tgid;
 	char comm[NAME_BYTES];
+} __attribute__((preserve_access_index));
+
+struct in6_addr {
+	union {
+		__be32 u6_addr32[4];
+	} in6_u;
+} __attribute__((preserve_access_index));
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	unsigned short skc_family;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+} __attribute__((preserve_access_index));
+
+struct sock {
+	struct sock_common __sk_common;
+} __attribute__((preserve_access_index));
+
+struct socket {
+	struct sock *sk;
 } __attribute__((preserve_access_index));
 
 // A task that ran until `end_ns`, from the end of the one before it.
@@ -55,6 +88,13 @@ struct log {
 // The time of a process, which crates/becalm-agent/src/bpf/waits.rs reads.
 struct charged {
 	__u64 ns;
+	char name[NAME_BYTES];
+};
+
+// The bytes of a process over the network, which crates/becalm-agent/src/bpf/waits.rs reads.
+struct traffic {
+	__u64 received;
+	__u64 sent;
 	char name[NAME_BYTES];
 };
 
@@ -96,6 +136,14 @@ struct {
 	__type(key, __u32);
 	__type(value, struct charged);
 } others SEC(".maps");
+
+// The others that used the network.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, struct traffic);
+} traffics SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -268,6 +316,100 @@ int BPF_PROG(forks, struct task_struct *parent, struct task_struct *child)
 	if (process != above && (is_program(above) || bpf_map_lookup_elem(&starters, &above)))
 		bpf_map_update_elem(&programs, &process, &one, BPF_ANY);
 	return 0;
+}
+
+// Whether a socket's traffic leaves the machine, as far as its addresses tell: it is not local, and not to itself.
+static __always_inline int leaves(struct sock *sk)
+{
+	struct sock_common *common = &sk->__sk_common;
+	int last;
+
+	if (common->skc_family == AF_INET)
+		return (common->skc_daddr & 0xff) != 127 && (common->skc_rcv_saddr & 0xff) != 127 &&
+		       (!common->skc_daddr || common->skc_daddr != common->skc_rcv_saddr);
+	if (common->skc_family != AF_INET6)
+		return 0;
+	last = common->skc_v6_daddr.in6_u.u6_addr32[3];
+	// An IPv4 address in the form of IPv6 (::ffff:127.0.0.1), or ::1.
+	if (!common->skc_v6_daddr.in6_u.u6_addr32[0] && !common->skc_v6_daddr.in6_u.u6_addr32[1] &&
+	    ((last & 0xff) == 127 || last == bpf_htonl(1)))
+		return 0;
+	return !last || last != common->skc_v6_rcv_saddr.in6_u.u6_addr32[3] ||
+	       common->skc_v6_daddr.in6_u.u6_addr32[2] != common->skc_v6_rcv_saddr.in6_u.u6_addr32[2] ||
+	       common->skc_v6_daddr.in6_u.u6_addr32[1] != common->skc_v6_rcv_saddr.in6_u.u6_addr32[1] ||
+	       common->skc_v6_daddr.in6_u.u6_addr32[0] != common->skc_v6_rcv_saddr.in6_u.u6_addr32[0];
+}
+
+// The current process has sent or received a number of bytes, or has failed if that is negative.
+static __always_inline int moved(struct sock *sk, int bytes, int sent)
+{
+	__u32 process = bpf_get_current_pid_tgid() >> 32;
+	struct traffic *traffic;
+	struct traffic new = {};
+
+	if (bytes <= 0 || !leaves(sk))
+		return 0;
+	if (is_program(process)) {
+		add(sent ? OWN_SENT : OWN_RECEIVED, bytes);
+		return 0;
+	}
+	traffic = bpf_map_lookup_elem(&traffics, &process);
+	if (traffic) {
+		__sync_fetch_and_add(sent ? &traffic->sent : &traffic->received, bytes);
+		return 0;
+	}
+	if (sent)
+		new.sent = bytes;
+	else
+		new.received = bytes;
+	bpf_get_current_comm(new.name, NAME_BYTES);
+	if (bpf_map_update_elem(&traffics, &process, &new, BPF_NOEXIST))
+		add(REST_BYTES, bytes);
+	return 0;
+}
+
+SEC("tp_btf/sock_send_length")
+int BPF_PROG(sends, struct sock *sk, int bytes, int flags)
+{
+	return moved(sk, bytes, 1);
+}
+
+SEC("tp_btf/sock_recv_length")
+int BPF_PROG(receives, struct sock *sk, int bytes, int flags)
+{
+	return flags & MSG_PEEK ? 0 : moved(sk, bytes, 0);
+}
+
+// Without these tracepoints.
+SEC("fexit/inet_sendmsg")
+int BPF_PROG(sends4, struct socket *socket, void *message, __u64 size, int bytes)
+{
+	return moved(socket->sk, bytes, 1);
+}
+
+SEC("fexit/inet6_sendmsg")
+int BPF_PROG(sends6, struct socket *socket, void *message, __u64 size, int bytes)
+{
+	return moved(socket->sk, bytes, 1);
+}
+
+// sendfile(2) uses this function instead until Linux 6.4.
+SEC("fexit/inet_sendpage")
+int BPF_PROG(sends_page, struct socket *socket, void *page, int offset, __u64 size, int flags, int bytes)
+{
+	return moved(socket->sk, bytes, 1);
+}
+
+SEC("fexit/inet_recvmsg")
+int BPF_PROG(receives4, struct socket *socket, void *message, __u64 size, int flags, int bytes)
+{
+	return flags & MSG_PEEK ? 0 : moved(socket->sk, bytes, 0);
+}
+
+SEC("fexit/inet6_recvmsg")
+int BPF_PROG(receives6, struct socket *socket, void *message, __u64 size, int flags, int bytes)
+{
+	return flags & MSG_PEEK ? 0 : moved(socket->sk, bytes, 0);
 }
 
 char permitted[] SEC("license") = "Dual BSD/GPL";

@@ -1,5 +1,5 @@
 //! Programs in the kernel (bpf(2)): context switches for the recorder, as an alternative to groups of counters, and
-//! who ran while programs waited for a CPU.
+//! who ran while programs waited for a CPU, and who used the network.
 //!
 //! They are in `bpf/switches.bpf.c` and `bpf/waits.bpf.c`. `make bpf` compiles them and builds the agent with them
 //! inside: no file is loaded, and an agent built without them reports that.

@@ -1,5 +1,6 @@
-//! The CPU time that others took around runs, and the bytes that they moved from and to storage: an `others` event for each interval, with a reading at its end and further
-//! ones within long runs (`becalm_core::source::others`).
+//! What others did around runs: the CPU time that they took, the bytes that they moved from and to storage and the
+//! memory by which they grew. Each interval has an `others` event, with a reading at its end and further ones within
+//! long runs (`becalm_core::source::others`).
 //!
 //! Readings are taken between runs, so long after the last one that reading takes a thousandth of a CPU, and
 //! within a run once per second at most. An interval that is too short at the end of a block continues in the
@@ -7,7 +8,9 @@
 
 use becalm_core::exec::tree::own;
 use becalm_core::source::affinity::Cpus;
-use becalm_core::source::others::{group, name, Consumer, Interval, Mover, Others as Processes, NAMED};
+use becalm_core::source::others::{
+    group, name, Consumer, Grower, Interval, Mover, Others as Processes, NAMED,
+};
 use becalm_core::source::switches::recorder::RecordError;
 use becalm_core::source::taskstats::Task;
 use becalm_core::source::traffic::{Disks, Traffic};
@@ -16,7 +19,7 @@ use serde_json::{json, Map, Value};
 use std::path::Path;
 
 use crate::bpf;
-use crate::wait_counter::{CountedWaits, WaitCounter};
+use crate::wait_counter::{CountedWaits, NetworkTraffic, WaitCounter};
 
 /// The shortest interval, ns.
 const LEAST_NS: i64 = 100_000_000;
@@ -113,6 +116,7 @@ impl Others {
             self.disks.active();
             if let Some(waits) = &mut self.waits {
                 waits.take();
+                waits.traffic();
             }
         }
         self.first = Some(seq);
@@ -170,6 +174,9 @@ impl Others {
         let Value::Object(mut fields) = event else { return None };
         if let Some(waits) = &mut self.waits {
             fields.insert("waits".to_owned(), counted(waits.take()));
+            if let Some(traffic) = waits.traffic() {
+                fields.insert("network".to_owned(), moved(traffic));
+            }
         }
         Some(fields)
     }
@@ -200,13 +207,25 @@ impl Others {
 fn counted(waits: CountedWaits) -> Value {
     let CountedWaits { by_process, own_ns, idle_ns, unknown_ns } = waits;
     let rest_ns: u64 = by_process.iter().skip(NAMED).map(|(_, _, ns)| ns).sum();
-    let row = |(pid, task, ns): (u32, String, u64)| {
-        // One that has ended has the name of its task.
-        let name = Some(name(pid)).filter(|name| !name.is_empty()).unwrap_or(task);
-        json!([pid, name, group(pid), ns, 1])
-    };
+    let row = |(pid, task, ns): (u32, String, u64)| json!([pid, called(pid, task), group(pid), ns, 1]);
     let rows: Vec<Value> = by_process.into_iter().take(NAMED).map(row).collect();
     json!({"taken": rows, "rest_ns": rest_ns, "own_ns": own_ns, "idle_ns": idle_ns, "unknown_ns": unknown_ns})
+}
+
+/// The traffic of an interval over the network, the most first.
+fn moved(traffic: NetworkTraffic) -> Value {
+    let NetworkTraffic { by_process, own: (received, sent), rest_bytes } = traffic;
+    let rest: u64 = by_process.iter().skip(NAMED).map(|(_, _, received, sent)| received + sent).sum();
+    let row = |(pid, task, received, sent): (u32, String, u64, u64)| {
+        json!([pid, called(pid, task), group(pid), received, sent])
+    };
+    let rows: Vec<Value> = by_process.into_iter().take(NAMED).map(row).collect();
+    json!({"movers": rows, "rest_bytes": rest_bytes + rest, "own": [received, sent]})
+}
+
+/// Return the name of a process; of one that has ended, that of its task.
+fn called(pid: u32, task: String) -> String {
+    Some(name(pid)).filter(|name| !name.is_empty()).unwrap_or(task)
 }
 
 fn reading(interval_ns: u64, interval: Interval, own: Option<(u64, u64)>) -> Value {
@@ -215,10 +234,13 @@ fn reading(interval_ns: u64, interval: Interval, own: Option<(u64, u64)>) -> Val
     let mover =
         |Mover { pid, name, group, traffic }| json!([pid, name, group, traffic.read, traffic.written]);
     let movers: Vec<Value> = interval.movers.into_iter().map(mover).collect();
+    let grower = |Grower { pid, name, group, bytes }| json!([pid, name, group, bytes]);
+    let growers: Vec<Value> = interval.growers.into_iter().map(grower).collect();
     let (exec_ns, wait_ns) = own.unzip();
     json!({
         "interval_ns": interval_ns, "exec_ns": exec_ns, "wait_ns": wait_ns, "rest_ns": interval.rest_ns,
         "elsewhere_ns": interval.elsewhere_ns, "taken": consumers, "movers": movers, "unread": interval.unread,
+        "growers": growers,
     })
 }
 
@@ -241,5 +263,15 @@ mod tests {
             (&value["own_ns"], &value["idle_ns"], &value["unknown_ns"]),
             (&json!(5), &json!(6), &json!(7))
         );
+    }
+
+    #[test]
+    fn traffic_beyond_the_most_is_one_sum() {
+        let process = |at: u64| (u32::MAX - at as u32, format!("task{at}"), 1000 - at, 1);
+        let by_process = (0..NAMED as u64 + 1).map(process).collect();
+        let value = moved(NetworkTraffic { by_process, own: (3, 4), rest_bytes: 10 });
+        let movers = value["movers"].as_array().unwrap();
+        assert_eq!((movers.len(), &movers[0]), (NAMED, &json!([u32::MAX, "task0", "", 1000, 1])));
+        assert_eq!((&value["rest_bytes"], &value["own"]), (&json!(1011 - NAMED as u64), &json!([3, 4])));
     }
 }

@@ -1,4 +1,5 @@
-//! The waits of programs for a CPU, counted in the kernel, and the interface of what counts them.
+//! The waits of programs for a CPU and the bytes sent and received over the network, counted in the kernel, and the
+//! interface of what counts them.
 
 /// The waits of the programs' tasks for a CPU, by who ran on it meanwhile.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -13,11 +14,25 @@ pub struct CountedWaits {
     pub unknown_ns: u64,
 }
 
-/// A counter of the waits of programs.
+/// The bytes that processes sent and received over the network.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct NetworkTraffic {
+    /// Process, name of a task of it, bytes received and sent, the most first.
+    pub by_process: Vec<(u32, String, u64, u64)>,
+    /// The bytes that the programs received and sent.
+    pub own: (u64, u64),
+    /// The bytes of further processes.
+    pub rest_bytes: u64,
+}
+
+/// A counter of the waits of programs and of the traffic of all processes.
 pub trait WaitCounter {
     /// Count the waits of all processes that these start from now on: they are the programs.
     fn begin(&mut self, starters: [u32; 3]);
 
     /// Return the waits that have ended since the last call.
     fn take(&mut self) -> CountedWaits;
+
+    /// Return the traffic since the last call; None if this kernel does not let it be counted.
+    fn traffic(&mut self) -> Option<NetworkTraffic>;
 }

@@ -1,9 +1,9 @@
-"""The noun Others: the CPU time and the moved bytes of each other process around runs, in intervals.
+"""The noun Others: the CPU time, the moved bytes and the growth of each other process around runs, in intervals.
 
 It has the form of the agent's `others` event (docs/reference/protocol.md). An interval ends between runs; a long run
 has further readings within. Unknown is None, never zero.
 
-Public: Taker, Mover, OthersReading, QuotaCounts, CountedWaits, Others.
+Public: Taker, Mover, Grower, OthersReading, QuotaCounts, CountedWaits, NetworkTraffic, Others.
 """
 
 from __future__ import annotations
@@ -38,6 +38,15 @@ class Mover(msgspec.Struct, frozen=True):
     written_bytes: int
 
 
+class Grower(msgspec.Struct, frozen=True):
+    """A process that held more memory than at the previous reading; `group` as in a Taker."""
+
+    pid: int
+    name: str
+    group: str
+    bytes: int
+
+
 class OthersReading(msgspec.Struct, frozen=True):
     """The CPU time that others used since the previous reading, the largest first.
 
@@ -46,6 +55,7 @@ class OthersReading(msgspec.Struct, frozen=True):
     - `exec_ns`, `wait_ns`: CPU time and run-queue wait of the running program's living processes; None between runs
     - `movers`: processes that moved bytes, the largest first
     - `unread`: the number of processes that ran and whose traffic may not be read
+    - `growers`: processes whose memory grew, the largest growth first
     """
 
     interval_ns: int
@@ -56,6 +66,7 @@ class OthersReading(msgspec.Struct, frozen=True):
     wait_ns: int | None = None
     movers: tuple[Mover, ...] = ()
     unread: int = 0
+    growers: tuple[Grower, ...] = ()
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> OthersReading:
@@ -65,7 +76,8 @@ class OthersReading(msgspec.Struct, frozen=True):
         rest_ns, elsewhere_ns = int(value["rest_ns"]), int(value["elsewhere_ns"])
         movers = tuple(_mover(*row) for row in value.get("movers", ()))
         unread = int(value.get("unread", 0))
-        return cls(int(value["interval_ns"]), taken, rest_ns, elsewhere_ns, exec_ns, wait_ns, movers, unread)
+        growers = tuple(_grower(*row) for row in value.get("growers", ()))
+        return cls(int(value["interval_ns"]), taken, rest_ns, elsewhere_ns, exec_ns, wait_ns, movers, unread, growers)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `from_json` reads."""
@@ -78,6 +90,7 @@ class OthersReading(msgspec.Struct, frozen=True):
             "taken": [list(structs.astuple(taker)) for taker in self.taken],
             "movers": [list(structs.astuple(mover)) for mover in self.movers],
             "unread": self.unread,
+            "growers": [list(structs.astuple(grower)) for grower in self.growers],
         }
 
 
@@ -121,12 +134,37 @@ class CountedWaits(msgspec.Struct, frozen=True):
         return {**structs.asdict(self), "taken": [list(structs.astuple(taker)) for taker in self.taken]}
 
 
+class NetworkTraffic(msgspec.Struct, frozen=True):
+    """The bytes sent and received over the network, counted in the kernel, without those of the machine to itself.
+
+    - `movers`: the processes that moved most; `read_bytes` were received, `written_bytes` sent
+    - `rest_bytes`: bytes of all processes that are not listed
+    - `own`: bytes that the programs received and sent
+    """
+
+    movers: tuple[Mover, ...]
+    rest_bytes: int
+    own: tuple[int, int]
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> NetworkTraffic:
+        """Return it from its JSON form. Raises KeyError, TypeError or ValueError."""
+        received, sent = value["own"]
+        movers = tuple(_mover(*row) for row in value["movers"])
+        return cls(movers, int(value["rest_bytes"]), (int(received), int(sent)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the form that `from_json` reads."""
+        movers = [list(structs.astuple(mover)) for mover in self.movers]
+        return {"movers": movers, "rest_bytes": self.rest_bytes, "own": list(self.own)}
+
+
 class Others(msgspec.Struct, frozen=True):
     """The CPU time that others used around the runs `first` to `last`, by reading; None is unknown.
 
     `quotas`: of the control groups around the programs, from the innermost to the root. `own_traffic`: bytes that the
     programs read and wrote, including children that they waited for. `disks`: the disks that moved anything. `waits`:
-    whom the programs waited for, where that was counted.
+    whom the programs waited for, and `network`: who used the network, where these were counted.
     """
 
     first: int
@@ -136,6 +174,7 @@ class Others(msgspec.Struct, frozen=True):
     own_traffic: tuple[int, int] | None = None
     disks: int | None = None
     waits: CountedWaits | None = None
+    network: NetworkTraffic | None = None
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Others:
@@ -146,7 +185,8 @@ class Others(msgspec.Struct, frozen=True):
         own_traffic = None if own is None else (int(own[0]), int(own[1]))
         disks = None if disks is None else int(disks)
         waits = None if value.get("waits") is None else CountedWaits.from_json(value["waits"])
-        return cls(int(value["first"]), int(value["last"]), readings, quotas, own_traffic, disks, waits)
+        network = None if value.get("network") is None else NetworkTraffic.from_json(value["network"])
+        return cls(int(value["first"]), int(value["last"]), readings, quotas, own_traffic, disks, waits, network)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `from_json` reads."""
@@ -155,13 +195,21 @@ class Others(msgspec.Struct, frozen=True):
         own = {} if self.own_traffic is None else {"own_traffic": list(self.own_traffic)}
         disks = {} if self.disks is None else {"disks": self.disks}
         waits = {} if self.waits is None else {"waits": self.waits.to_json()}
-        return {"first": self.first, "last": self.last, "readings": readings, **quotas, **own, **disks, **waits}
+        network = {} if self.network is None else {"network": self.network.to_json()}
+        whole = {"first": self.first, "last": self.last, "readings": readings}
+        return {**whole, **quotas, **own, **disks, **waits, **network}
 
 
 def _mover(pid: Any, name: object, group: object, *counts: Any) -> Mover:
     if not isinstance(name, str) or not isinstance(group, str) or len(counts) != 2:
         raise ValueError(f"a process cannot be {(pid, name, group, *counts)!r}")
     return Mover(int(pid), name, group, *map(int, counts))
+
+
+def _grower(pid: Any, name: object, group: object, grown: Any) -> Grower:
+    if not isinstance(name, str) or not isinstance(group, str):
+        raise ValueError(f"a process cannot be {(pid, name, group, grown)!r}")
+    return Grower(int(pid), name, group, int(grown))
 
 
 def _quota(group: object, cpus: Any, *counts: Any) -> QuotaCounts:

@@ -182,6 +182,25 @@ def test_bytes_that_others_and_the_program_moved_are_told(agent, tmp_path):
     assert all(mover.read_bytes + mover.written_bytes > 0 for mover in movers)
 
 
+def test_memory_by_which_others_grew_during_a_run_is_told(agent, tmp_path):
+    """Let another process grow while the program waits for it."""
+    size = 64 << 20
+    ask, answer = tmp_path / "ask", tmp_path / "answer"
+    for fifo in (ask, answer):
+        os.mkfifo(fifo)
+    grow = f"import sys\nopen({str(ask)!r}).read()\nheld = b'x' * {size}\nopen({str(answer)!r}, 'w').close()\ninput()"
+    with subprocess.Popen([sys.executable, "-S", "-c", grow], stdin=subprocess.PIPE) as other:
+        try:
+            assert agent.define(*sh(f": >{ask}; read line <{answer}; exit 0"))["event"] == "done"
+            events = agent.answer(agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals"))
+        finally:
+            other.kill()
+    (record,) = [Others.from_json(event) for event in events if event["event"] == "others"]
+    growers = [grower for reading in record.readings for grower in reading.growers]
+    grown = sum(grower.bytes for grower in growers if grower.pid == other.pid)
+    assert size <= grown < 2 * size
+
+
 def test_the_processes_that_hold_the_memory_are_told_with_it(agent):
     held = 64 << 20
     # It lives for several samples, of which one is taken every 10 ms.

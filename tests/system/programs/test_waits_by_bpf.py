@@ -1,4 +1,4 @@
-"""Waits for a CPU, counted by a program in the kernel: who ran meanwhile, and the program itself."""
+"""Waits for a CPU and traffic over the network, counted by programs in the kernel."""
 
 import os
 import subprocess
@@ -9,6 +9,7 @@ from tests.needs import missing, need
 
 import becalm
 from becalm.errors import MachineError, UsageError
+from becalm.load.others import Others
 
 BUSY = [sys.executable, "-S", "-c", "while True: pass"]
 WORK = [sys.executable, "-S", "-c", "for _ in range(3_000_000): pass"]
@@ -42,6 +43,71 @@ def test_the_process_that_ran_on_the_cpu_is_named_with_one_share(run):
     culprits = {culprit["pid"]: culprit for culprit in waits["culprits"]}
     assert culprits[busy.pid]["basis"] == "counted"
     assert culprits[busy.pid]["low"] == culprits[busy.pid]["high"]
+
+
+SET_UP = """
+import fcntl, socket, struct
+# The loopback device of a network of its own, up, with the addresses 10.0.0.0/8.
+control = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+fcntl.ioctl(control, 0x8916, struct.pack("16sH2x4s8x", b"lo", socket.AF_INET, socket.inet_aton("10.9.0.1")))
+fcntl.ioctl(control, 0x8914, struct.pack("16sH14x", b"lo", 0x41))
+server = socket.create_server(("10.9.0.1", 0))
+"""
+
+TALK = """
+address = server.getsockname()
+client = socket.create_connection(address, source_address=("10.9.0.2", 0))
+taken, _ = server.accept()
+same = socket.create_connection(address, source_address=("10.9.0.1", 0))
+same.sendall(b"x" * 5000)
+near, far = socket.socketpair()
+near.sendall(b"x" * 5000)
+client.sendall(b"x" * 1000)
+taken.recv(1, socket.MSG_PEEK)
+left = 1000
+while left:
+    left -= len(taken.recv(left))
+"""
+
+
+@pytest.fixture
+def traffic(run, monkeypatch):
+    """Return the records of traffic that arrive while the tests measure."""
+    records = []
+    read = Others.from_json
+
+    def recorded(value):
+        record = read(value)
+        records.append(record.network)
+        return record
+
+    monkeypatch.setattr(Others, "from_json", staticmethod(recorded))
+    return records
+
+
+def test_bytes_of_a_program_over_the_network_are_counted_exactly(run, traffic):
+    """Check that neither bytes of the machine to itself count, nor those that were only looked at."""
+    run(["unshare", "-n", sys.executable, "-S", "-c", SET_UP + TALK])
+    assert all(received == sent and sent % 1000 == 0 for received, sent in (record.own for record in traffic))
+    assert sum(sum(record.own) for record in traffic) > 0
+
+
+def test_bytes_of_other_processes_over_the_network_are_theirs(run, traffic):
+    with subprocess.Popen(
+        ["unshare", "-n", sys.executable, "-S", "-c", f"{SET_UP}while input(): exec({TALK!r}); print(flush=True)"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        try:
+            # The program lets the other process send, and waits until it has.
+            script = f"echo go >/proc/{other.pid}/fd/0; read line </proc/{other.pid}/fd/1"
+            run(["sh", "-c", script])
+        finally:
+            other.kill()
+    movers = [mover for record in traffic for mover in record.movers if mover.pid == other.pid]
+    assert movers
+    assert {mover.read_bytes % 1000 for mover in movers} == {0} == {mover.written_bytes % 1000 for mover in movers}
 
 
 def test_waits_of_a_program_for_its_own_tasks_are_its_own(run):

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use aya::programs::BtfTracePoint;
+use aya::programs::{BtfTracePoint, FExit};
 use aya::{Btf, Ebpf};
 use becalm_core::source::switches::recorder::RecordError;
 
@@ -34,6 +34,20 @@ pub fn attach(loaded: &mut Ebpf, btf: &Btf, tracepoints: &[(&str, &str)]) -> Res
         let program: &mut BtfTracePoint =
             loaded.program_mut(name).ok_or_else(|| missing(name))?.try_into()?;
         program.load(tracepoint, btf)?;
+        program.attach()?;
+    }
+    Ok(())
+}
+
+/// Load programs and attach them to the ends of these functions of the kernel.
+pub fn attach_to_ends(
+    loaded: &mut Ebpf,
+    btf: &Btf,
+    functions: &[(&str, &str)],
+) -> Result<(), Box<dyn Error>> {
+    for (name, function) in functions {
+        let program: &mut FExit = loaded.program_mut(name).ok_or_else(|| missing(name))?.try_into()?;
+        program.load(function, btf)?;
         program.attach()?;
     }
     Ok(())

@@ -10,7 +10,7 @@
 //! and `stat` parses what both read; `taskstats` asks over `netlink` for the accounts of ended tasks
 //! (`delays`), `perf_events` counts what the processor did for them and `run_counters` any event for one run;
 //! `resident` sums the memory of programs, which a `course` stores over time; `group` is a control group for
-//! programs (`abandoned`: those that killed agents left), `traffic` the bytes that processes moved;
+//! programs (`abandoned`: those that killed agents left), `traffic` the bytes that processes moved and `held_memory` the memory that they hold;
 //! `switches` records which task runs when, with two counters per CPU; `energy` reads what the processor's
 //! packages used; `row_cache` stores values that are read once per row. After its first calls a sample
 //! allocates nothing.
@@ -31,6 +31,7 @@ pub mod energy;
 pub mod file;
 mod frequency;
 pub mod group;
+pub mod held_memory;
 pub mod interface;
 mod interrupts;
 pub mod layout;

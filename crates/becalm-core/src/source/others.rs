@@ -1,10 +1,11 @@
-//! The CPU time that each other process took between two readings, in ns, and the bytes that it moved from and to storage.
+//! The CPU time that each other process took between two readings, in ns, the bytes that it moved from and to storage,
+//! and the memory by which it grew.
 //!
 //! A reading lists `/proc` (getdents64(2)) and reads the CPU clock of each process (clock_getcpuclockid(3)),
 //! which includes all threads that the process ever had and needs no rights: about 1 us per process, a tenth
 //! of reading `/proc/PID/stat`, and exact. Files are read only of processes that are new or are reported, and
-//! `/proc/PID/io` of those whose CPU clock has moved, since nobody moves bytes without CPU time. After the
-//! first calls a reading allocates nothing.
+//! `/proc/PID/io` of those whose CPU clock has moved, since nobody moves bytes without CPU time, and
+//! `/proc/PID/status` of those that ran for a millisecond or longer.
 //!
 //! A process that began and ended between two readings is not seen here; `ended` adds those that the kernel
 //! reports.
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use super::affinity::{allowed, Cpus};
 use super::directory_entries::{entries, entry, rewind};
+use super::held_memory::held_bytes;
 use super::pid_stat::PidStat;
 use super::process::thread_ids;
 use super::process_sums::process_cpu_ns;
@@ -28,6 +30,10 @@ pub const NAMED: usize = 24;
 /// The inverse of the share of an interval below which a process is part of the rest.
 const SHARE: u64 = 1000;
 
+/// The CPU time after which a process's memory is read again, ns: in less, it grows by a few MiB at most (a page fault
+/// takes a quarter of a microsecond or more).
+const GROWS_NS: u64 = 1_000_000;
+
 /// A process as of the last reading.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
@@ -38,6 +44,10 @@ struct Seen {
     traffic: Option<(Traffic, Traffic)>,
     /// Its CPU time when its traffic was read.
     traffic_clock_ns: u64,
+    /// The memory that it held at the beginning of the interval and at the last reading, bytes.
+    held: (u64, u64),
+    /// Its CPU time when its memory was read.
+    held_clock_ns: u64,
     /// Whether it is one of the programs that are measured, or was started by one.
     own: bool,
     /// The number of the last reading that found it.
@@ -66,7 +76,16 @@ pub struct Mover {
     pub traffic: Traffic,
 }
 
-/// The CPU time and the traffic of all others in an interval.
+/// A process that holds more memory than before.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grower {
+    pub pid: u32,
+    pub name: String,
+    pub group: String,
+    pub bytes: u64,
+}
+
+/// The CPU time, the traffic and the growth of all others in an interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Interval {
     /// The reported processes, the largest first.
@@ -79,6 +98,8 @@ pub struct Interval {
     pub movers: Vec<Mover>,
     /// The number of processes that ran and whose traffic may not be read.
     pub unread: u64,
+    /// The processes whose memory grew most, the largest growth first.
+    pub growers: Vec<Grower>,
 }
 
 /// The processes of the machine, from reading to reading.
@@ -113,10 +134,12 @@ impl Others {
     pub fn begin(&mut self) {
         self.read();
         self.read_traffic();
+        self.read_memory();
         self.ended.clear();
         for seen in self.seen.values_mut() {
             seen.base_ns = seen.clock_ns;
             seen.traffic = seen.traffic.map(|(_, now)| (now, now));
+            seen.held.0 = seen.held.1;
         }
     }
 
@@ -133,7 +156,9 @@ impl Others {
     pub fn interval(&mut self, interval_ns: u64, shared: Option<&Cpus>) -> Interval {
         let gone = self.read();
         self.read_traffic();
+        self.read_memory();
         let mut interval = self.moved();
+        interval.growers = self.grown();
         let mut taken: Vec<(u32, u64)> = Vec::new();
         for (pid, seen) in &mut self.seen {
             let cpu_ns = seen.clock_ns.saturating_sub(seen.base_ns);
@@ -184,6 +209,38 @@ impl Others {
             seen.traffic = base.zip(traffic);
             seen.traffic_clock_ns = seen.clock_ns;
         }
+    }
+
+    /// Read the memory of all others that have run for long enough to grow since it was last read.
+    fn read_memory(&mut self) {
+        for (pid, seen) in &mut self.seen {
+            let ran_ns = seen.clock_ns.saturating_sub(seen.held_clock_ns);
+            if seen.own || ran_ns < GROWS_NS && seen.held_clock_ns > 0 || ran_ns == 0 {
+                continue;
+            }
+            // One that has just ended holds what it held.
+            seen.held.1 = held_bytes(Path::new("/"), *pid).unwrap_or(seen.held.1);
+            seen.held_clock_ns = seen.clock_ns;
+        }
+    }
+
+    /// Return who grew since the beginning of the interval, and begin another.
+    fn grown(&mut self) -> Vec<Grower> {
+        let mut grown: Vec<(u32, u64)> = Vec::new();
+        for (pid, seen) in &mut self.seen {
+            let bytes = seen.held.1.saturating_sub(seen.held.0);
+            seen.held.0 = seen.held.1;
+            if !seen.own && bytes > 0 {
+                grown.push((*pid, bytes));
+            }
+        }
+        grown.sort_unstable_by_key(|(pid, bytes)| (std::cmp::Reverse(*bytes), *pid));
+        grown.truncate(NAMED);
+        let grower = |(pid, bytes)| {
+            let group = self.groups.entry(pid).or_insert_with(|| group(pid)).clone();
+            Grower { pid, name: name(pid), group, bytes }
+        };
+        grown.into_iter().map(grower).collect()
     }
 
     /// Return the traffic since the beginning of the interval, and begin another.
@@ -291,7 +348,16 @@ impl Others {
         self.groups.remove(&pid);
         let parent = stat(pid).and_then(|stat| u32::try_from(stat.at(4)?).ok()).unwrap_or(0);
         let own = !self.starters.contains(&pid) && self.is_own(pid, parent);
-        let seen = Seen { base_ns: 0, clock_ns, traffic: None, traffic_clock_ns: 0, own, reading };
+        let seen = Seen {
+            base_ns: 0,
+            clock_ns,
+            traffic: None,
+            traffic_clock_ns: 0,
+            held: (0, 0),
+            held_clock_ns: 0,
+            own,
+            reading,
+        };
         self.seen.insert(pid, seen);
     }
 
@@ -360,6 +426,19 @@ mod tests {
         Task { pid, parent: 1, runs: 1, delays, process: Some(process), lived_ns: 1, name: bytes }
     }
 
+    fn seen(own: bool) -> Seen {
+        Seen {
+            base_ns: 0,
+            clock_ns: 0,
+            traffic: None,
+            traffic_clock_ns: 0,
+            held: (0, 0),
+            held_clock_ns: 0,
+            own,
+            reading: 0,
+        }
+    }
+
     #[test]
     fn ended_processes_are_summed_by_name_without_earlier_time() {
         let mut others = Others::open([u32::MAX; 3]).unwrap();
@@ -374,8 +453,7 @@ mod tests {
         ] {
             others.ended(&ended);
         }
-        let before =
-            Seen { base_ns: 100, clock_ns: 200, traffic: None, traffic_clock_ns: 0, own: false, reading: 0 };
+        let before = Seen { base_ns: 100, clock_ns: 200, ..seen(false) };
         let mine = Seen { own: true, ..before };
         let mut interval = Interval::default();
         others.add_ended(&HashMap::from([(two, before), (three, mine)]), &mut interval);
@@ -400,8 +478,7 @@ mod tests {
     fn traffic_is_reported_in_one_interval() {
         let mut others = Others::open([u32::MAX; 3]).unwrap();
         let moved = |read| Traffic { read, written: 0 };
-        let seen =
-            |traffic, own| Seen { base_ns: 0, clock_ns: 9, traffic, traffic_clock_ns: 9, own, reading: 0 };
+        let seen = |traffic, own| Seen { clock_ns: 9, traffic, traffic_clock_ns: 9, ..seen(own) };
         let (one, two, mine, hidden) = (1 << 23, (1 << 23) + 1, (1 << 23) + 2, (1 << 23) + 3);
         others.seen.insert(one, seen(Some((moved(100), moved(150))), false));
         others.seen.insert(two, seen(Some((moved(0), moved(4000))), false));
@@ -414,10 +491,38 @@ mod tests {
     }
 
     #[test]
+    fn growth_is_reported_in_one_interval() {
+        let mut others = Others::open([u32::MAX; 3]).unwrap();
+        let (one, two, mine, shrunk) = (1 << 23, (1 << 23) + 1, (1 << 23) + 2, (1 << 23) + 3);
+        others.seen.insert(one, Seen { held: (100, 150), ..seen(false) });
+        others.seen.insert(two, Seen { held: (0, 4000), ..seen(false) });
+        others.seen.insert(mine, Seen { held: (0, 9000), ..seen(true) });
+        others.seen.insert(shrunk, Seen { held: (9000, 10), ..seen(false) });
+        let bytes = |growers: Vec<Grower>| {
+            growers.iter().map(|grower| (grower.pid, grower.bytes)).collect::<Vec<_>>()
+        };
+        assert_eq!(bytes(others.grown()), [(two, 4000), (one, 50)]);
+        assert!(others.grown().is_empty());
+    }
+
+    #[test]
+    fn memory_is_read_of_who_ran_for_long_enough() {
+        let mut others = Others::open([u32::MAX; 3]).unwrap();
+        let own = std::process::id();
+        let held = |others: &Others| others.seen[&own].held.1;
+        others.seen.insert(own, Seen { clock_ns: 5, ..seen(false) });
+        others.read_memory();
+        assert!(held(&others) > 0, "the first reading");
+        for (clock_ns, read) in [(GROWS_NS + 4, false), (GROWS_NS + 5, true)] {
+            others.seen.insert(own, Seen { clock_ns, held_clock_ns: 5, ..seen(false) });
+            others.read_memory();
+            assert_eq!(held(&others) > 0, read);
+        }
+    }
+
+    #[test]
     fn children_of_starters_and_of_programs_are_programs() {
         let mut others = Others::open([7, 7, 7]).unwrap();
-        let seen =
-            |own| Seen { base_ns: 0, clock_ns: 0, traffic: None, traffic_clock_ns: 0, own, reading: 0 };
         others.seen.insert(20, seen(true));
         others.seen.insert(30, seen(false));
         assert!(others.is_own(40, 7) && others.is_own(41, 20));
