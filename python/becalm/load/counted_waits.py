@@ -9,20 +9,21 @@ Public: by_count.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from msgspec.structs import replace
 
 from becalm.load.cpu_competition import MATERIAL
 from becalm.load.others import CountedWaits, Taker
-from becalm.load.waits import LEVELS, Culprit, Level, Waiting
+from becalm.load.shares import amount, identity, largest
+from becalm.load.waits import Culprit, Level, Waiting
 from becalm.stats.culprits import LEAST, Basis
 
 
 def by_count(waits: Waiting, records: Sequence[CountedWaits]) -> Waiting:
     """Return waits with the parts of others, of the program itself and of nobody known as they were counted."""
     takers = [taker for record in records for taker in record.taken]
-    others_ns = _time(takers) + float(sum(record.rest_ns for record in records))
+    others_ns = amount(takers) + float(sum(record.rest_ns for record in records))
     own_ns = float(sum(record.own_ns for record in records))
     unknown_ns = float(sum(record.unknown_ns for record in records))
     whole = others_ns + own_ns + unknown_ns
@@ -30,44 +31,28 @@ def by_count(waits: Waiting, records: Sequence[CountedWaits]) -> Waiting:
         return waits
     scale = (waits.others_ns + waits.own_ns + waits.unknown_ns) / whole
     least = max(LEAST * others_ns, MATERIAL * waits.wall_ns / scale if scale else 0.0)
-    culprits: tuple[Culprit, ...] = ()
-    for level, key in LEVELS:
-        if culprits := tuple(_culprit(level, own, others_ns) for own in _named(takers, key, least)):
-            break
+    level, named = largest(takers, least)
     return replace(
         waits,
         others_ns=others_ns * scale,
         own_ns=own_ns * scale,
         unknown_ns=unknown_ns * scale,
-        culprits=culprits,
+        culprits=tuple(_culprit(level, own, others_ns) for own in named),
         blocks=len(records),
     )
 
 
-def _named(takers: Sequence[Taker], key: Callable[[Taker], object], least: float) -> list[list[Taker]]:
-    """Return those that ran for long enough to be named, the longest first."""
-    together: dict[object, list[Taker]] = {}
-    for taker in takers:
-        together.setdefault(key(taker), []).append(taker)
-    return [own for own in sorted(together.values(), key=_time, reverse=True) if _time(own) >= least > 0]
-
-
-def _time(takers: Sequence[Taker]) -> float:
-    return float(sum(taker.cpu_ns for taker in takers))
-
-
 def _culprit(level: Level, takers: Sequence[Taker], others_ns: float) -> Culprit:
-    pids = {taker.pid for taker in takers}
-    groups, names = {taker.group for taker in takers}, {taker.name for taker in takers}
-    group = groups.pop() if len(groups) == 1 else ""
-    share = _time(takers) / others_ns
+    name, group, pids = identity(takers)
+    used_ns = amount(takers)
+    share = used_ns / others_ns
     return Culprit(
         level=level,
-        name=names.pop() if len(names) == 1 else group,
-        pid=next(iter(pids)) if len(pids) == 1 else None,
+        name=name,
+        pid=pids[0] if len(pids) == 1 else None,
         group=group,
         count=len(pids),
-        used_ns=_time(takers),
+        used_ns=used_ns,
         share=share,
         low=share,
         high=share,

@@ -4,7 +4,7 @@ A program competes with others on the CPUs that it may use. The kernel reports t
 For a program that is confined to some CPUs the queue is therefore known only where nobody else used them.
 
 Public: circumstances, quota_cpus, others_share, stolen_share, confined, undisturbed,
-waits_for_disks, MATERIAL.
+MATERIAL.
 """
 
 from __future__ import annotations
@@ -82,12 +82,6 @@ def undisturbed(loads: Sequence[Load]) -> bool:
     waits = sum((load.wait_ns or 0) + (load.steal_ns or 0) for load in loads)
     # The programs ran for only a part of an interval.
     return waits < MATERIAL * sum(load.interval_ns for load in loads) / 2
-
-
-def waits_for_disks(loads: Sequence[Load]) -> bool:
-    """Return whether the loads alone show that a wait for disks may be worth reporting: a quick test."""
-    waits = sum(load.block_ns or 0 for load in loads)
-    return waits >= MATERIAL * sum(load.interval_ns for load in loads) / 2 > 0
 
 
 def confined(around: Competition, load: Load, times: Times, own_ns: float | None) -> Competition:

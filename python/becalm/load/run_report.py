@@ -16,13 +16,15 @@ import msgspec
 
 from becalm.load.background_load import own_cpu_ns
 from becalm.load.cpu_competition import confined
-from becalm.load.culprits import waiting
 from becalm.load.delay import Competition, Delay, delay
-from becalm.load.disk_culprits import DiskWaiting, disk_waiting
+from becalm.load.disk_culprits import DiskWaiting
 from becalm.load.live import Consumer
+from becalm.load.memory_waits import MemoryWaiting
 from becalm.load.metrics import MEASURES, Measure
+from becalm.load.network_traffic import NetworkUse
 from becalm.load.others import Others
 from becalm.load.record import LOAD_COLUMNS, Load, Series
+from becalm.load.reported_waits import reported_waits
 from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
 from becalm.load.waits import Waiting
@@ -61,7 +63,7 @@ class Watched(Result, frozen=True):
     """The result of one watched run.
 
     - `delay_factor`: the factor of `delay`; None without a reference or CPU time
-    - `waits`, `disk_waits`: its waits by cause, where they are worth reporting
+    - `waits`, `disk_waits`, `memory_waits`, `network_use`: its waits by cause, where they are worth reporting
     - `cpus`, `queue`: the CPUs that it may use, and the tasks that wanted them, its own included, on which the expected
       delay rests; if these are fewer than the machine has, the queue is known only where others used none of them
     - `study`: its number in the store; None when nothing was stored
@@ -85,6 +87,8 @@ class Watched(Result, frozen=True):
     waterfall: Waterfall | None
     waits: Waiting | None = None
     disk_waits: DiskWaiting | None = None
+    memory_waits: MemoryWaiting | None = None
+    network_use: NetworkUse | None = None
     cpus: float | None = None
     queue: float | None = None
     courses: tuple[MeasureCourse, ...] = ()
@@ -141,8 +145,9 @@ def watched(
     if load is not None and load.cost_ns is not None and load.interval_ns > 0:
         cost = load.cost_ns / load.interval_ns
     level = times.level
-    waits = None if load is None else waiting([run], [load], others, around.quota_cpus)
-    disk_waits = None if load is None else disk_waiting([run], [load], others)
+    waits: dict[str, Any] = {}
+    if load is not None:
+        waits = dict(reported_waits([load], lambda: [run], others, around.quota_cpus))
     return Watched(
         study=study,
         host=host,
@@ -151,8 +156,10 @@ def watched(
         load=load,
         delay=delay(times, around, reference),
         waterfall=waterfall(times, reference, around.cpus),
-        waits=waits if waits is not None and waits.material else None,
-        disk_waits=disk_waits if disk_waits is not None and disk_waits.material else None,
+        waits=waits.get("waits"),
+        disk_waits=waits.get("disk_waits"),
+        memory_waits=waits.get("memory_waits"),
+        network_use=waits.get("network_use"),
         cpus=around.cpus,
         queue=around.queue,
         courses=courses(load, series),

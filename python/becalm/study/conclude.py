@@ -64,14 +64,10 @@ def conclude(
         findings += series_findings(looks.names[0], history, data.columns, loads=data.own_loads())
     else:
         loads = data.own_loads()
-        for index, name in enumerate(looks.names):
-            findings += outliers(name, history, data.columns, index, loads, several=True)
-    if (waits := data.waiting()) is not None:
-        name = looks.names[0] if len(looks.names) == 1 else ""
-        findings += (finding("waits", finite_dict(waits), name),)
-    if (disk_waits := data.disk_waiting()) is not None:
-        name = looks.names[0] if len(looks.names) == 1 else ""
-        findings += (finding("disk_waits", finite_dict(disk_waits), name),)
+        for index, program in enumerate(looks.names):
+            findings += outliers(program, history, data.columns, index, loads, several=True)
+    name = looks.names[0] if len(looks.names) == 1 else ""
+    findings += tuple(finding(kind, finite_dict(waits), name) for kind, waits in data.waits())
     verdict = _verdict(
         looks, number, _summaries(looks, data), (*findings, *general_findings(looks, data), *noticed), baseline
     )

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
 
 from becalm.analysis.compare import averages
-from becalm.load.cpu_competition import quota_cpus, undisturbed, waits_for_disks
+from becalm.load.cpu_competition import quota_cpus
 from becalm.load.own_loads import OwnLoads
-from becalm.load.record import Load, Series
+from becalm.load.record import Series
+from becalm.load.reported_waits import reported_waits
 from becalm.nouns.run import Averages, Outcome, Run
 from becalm.plans.history import Printed
 from becalm.report.document import Document
 from becalm.store import Store
-
-if TYPE_CHECKING:
-    from becalm.load.disk_culprits import DiskWaiting
-    from becalm.load.others import Others
-    from becalm.load.waits import Waiting
 
 AVERAGED = ("user_ns", "system_ns", "wait_ns", "max_rss_bytes")
 """The columns whose means a summary has."""
@@ -44,11 +40,8 @@ class StudyData(Protocol):
     def series(self) -> Sequence[Series]:
         """Return the series recorded during the runs."""
 
-    def waiting(self) -> Waiting | None:
-        """Return the causes of the runs' waits for a CPU; None where they are unknown or immaterial."""
-
-    def disk_waiting(self) -> DiskWaiting | None:
-        """Return the causes of the runs' waits for disks; None where they are unknown or immaterial."""
+    def waits(self) -> Iterator[tuple[str, msgspec.Struct]]:
+        """Yield the kind of finding and its numbers for what the runs waited for (`becalm.load.reported_waits`)."""
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return standard error and standard output of some runs, by `seq`."""
@@ -80,20 +73,11 @@ class StoredData(msgspec.Struct, frozen=True):
         """Return the series as StudyData describes."""
         return self.store.all_series(self.study)
 
-    def waiting(self) -> Waiting | None:
-        """Return the waits as StudyData describes."""
-        loads = self.store.loads(self.study)
-        if undisturbed(loads):
-            return None
-        from becalm.load.culprits import waiting  # An undisturbed measurement ends without it.
-
-        quota = quota_cpus(self.store.study(self.study).facts)
-        return _material(waiting(list(self.store.runs(self.study)), loads, self.store.others(self.study), quota))
-
-    def disk_waiting(self) -> DiskWaiting | None:
-        """Return the waits for disks as StudyData describes."""
-        loads = self.store.loads(self.study)
-        return _material_disk_waits(loads, lambda: (self.store.runs(self.study), self.store.others(self.study)))
+    def waits(self) -> Iterator[tuple[str, msgspec.Struct]]:
+        """Yield the waits as StudyData describes."""
+        store, study = self.store, self.study
+        quota = quota_cpus(store.study(study).facts)
+        return reported_waits(store.loads(study), lambda: list(store.runs(study)), store.others(study), quota)
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return the texts as StudyData describes."""
@@ -136,40 +120,11 @@ class DocumentData:
         """Return the series as StudyData describes."""
         return self._document.series
 
-    def waiting(self) -> Waiting | None:
-        """Return the waits as StudyData describes."""
+    def waits(self) -> Iterator[tuple[str, msgspec.Struct]]:
+        """Yield the waits as StudyData describes."""
         document = self._document
-        if undisturbed(document.loads):
-            return None
-        from becalm.load.culprits import waiting  # An undisturbed measurement ends without it.
-
-        return _material(waiting(document.runs, document.loads, document.others, quota_cpus(document.facts)))
-
-    def disk_waiting(self) -> DiskWaiting | None:
-        """Return the waits for disks as StudyData describes."""
-        document = self._document
-        return _material_disk_waits(document.loads, lambda: (document.runs, document.others))
+        return reported_waits(document.loads, lambda: document.runs, document.others, quota_cpus(document.facts))
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return the texts as StudyData describes."""
         return self._document.texts
-
-
-def _material(waits: Waiting | None) -> Waiting | None:
-    return waits if waits is not None and waits.material else None
-
-
-def _material_disk_waits(
-    loads: Sequence[Load], read: Callable[[], tuple[Iterable[Run], Sequence[Others]]]
-) -> DiskWaiting | None:
-    """Return the causes of waits for disks; None where they are unknown or immaterial.
-
-    `read`: a function that returns the runs and the records of others; it is only called where the loads have waits.
-    """
-    if not waits_for_disks(loads):
-        return None
-    from becalm.load.disk_culprits import disk_waiting  # Most measurements end without it.
-
-    runs, others = read()
-    waits = disk_waiting(list(runs), loads, others)
-    return waits if waits is not None and waits.material else None

@@ -13,16 +13,16 @@ from msgspec.structs import replace
 from becalm.errors import UsageError
 from becalm.load.background_load import Observed, busy, observed, planned_reference, pooled
 from becalm.load.bottlenecks import bottleneck, bottlenecks, forced_wait, mean_delay
-from becalm.load.cpu_competition import circumstances, quota_cpus, undisturbed, waits_for_disks
-from becalm.load.culprits import waiting
+from becalm.load.cpu_competition import circumstances, quota_cpus
 from becalm.load.delay import OWN_CPU, Competition
-from becalm.load.disk_culprits import disk_waiting
 from becalm.load.evidence import Evidence, evidence
 from becalm.load.explanation import Case, Explanation, LoadPoint, Spread
 from becalm.load.limits import beyond
 from becalm.load.metrics import MEASURES
 from becalm.load.plan import FACTORS
 from becalm.load.record import Load
+from becalm.load.reported_waits import reported_waits
+from becalm.load.waits import Waiting
 from becalm.load.waterfall import REFERENCE, Bar, waterfall
 from becalm.nouns.codec import finite_dict
 from becalm.nouns.finding import Finding
@@ -148,16 +148,13 @@ def _waits(store: Store, stored: StoredStudy, loads: Sequence[Load]) -> Iterator
     """Yield the findings on whom the programs of a study waited for, where the waits matter."""
     names = stored.study.workloads
     name = names[0].name if len(names) == 1 else ""
-    if not undisturbed(loads):
-        runs = list(store.runs(stored.number))
-        waits = waiting(runs, loads, store.others(stored.number), quota_cpus(stored.facts))
-        if waits is not None and waits.material and waits.blocks:
-            yield finding("waits", finite_dict(waits), name)
-    if waits_for_disks(loads):
-        runs = list(store.runs(stored.number))
-        disk_waits = disk_waiting(runs, loads, store.others(stored.number))
-        if disk_waits is not None and disk_waits.material:
-            yield finding("disk_waits", finite_dict(disk_waits), name)
+    waits = reported_waits(
+        loads, lambda: list(store.runs(stored.number)), store.others(stored.number), quota_cpus(stored.facts)
+    )
+    for kind, wait in waits:
+        # Waits for a CPU whose causes were not recorded are in the waterfall.
+        if not isinstance(wait, Waiting) or wait.blocks:
+            yield finding(kind, finite_dict(wait), name)
 
 
 def _chosen(store: Store, studies: Sequence[str | int], program: str | None, last: bool) -> list[StoredStudy]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from becalm.units import join_names
-from becalm.wording.compare import counted, duration
+from becalm.wording.compare import counted, duration, memory
 
 Numbers = Mapping[str, Any]
 
@@ -46,6 +46,29 @@ def disk_waiting(program: str, n: Numbers) -> str:
     else:
         cause = "nobody is known to have caused a fifth of it"
     return f"{head}; others moved the larger part of the bytes, the program {own}: {cause}."
+
+
+def memory_waiting(program: str, n: Numbers) -> str:
+    """Return the sentence about waits for memory. `n`: the JSON form of a `becalm.load.memory_waits.MemoryWaiting`."""
+    lost, wall, runs = n["lost_ns"], n["wall_ns"], n["runs"]
+    subject = f"{program} waited" if program else "The programs waited"
+    head = f"{subject} {_share(lost, wall)} of the time for memory ({duration(lost / runs)} a run)"
+    growers = ", ".join(f"{culprit(grower)} {memory(grower['bytes'])}" for grower in n["growers"][:CHARGED])
+    grown = f"meanwhile the memory of others grew by {memory(n['grown_bytes'])}{f' ({growers})' if growers else ''}"
+    if swapped := n["swapped_bytes"]:
+        grown += f", and {memory(swapped)} were swapped out"
+    return f"{head}; {grown}."
+
+
+def network_use(program: str, n: Numbers) -> str:
+    """Return the sentence about the network. `n`: the JSON form of a NetworkUse (`becalm.load.network_traffic`)."""
+    whole = n["own_bytes"] + n["others_bytes"]
+    rate = f"{memory(whole / n['interval_ns'] * 1e9)}/s"
+    subject = f"{program} slept" if program else "the programs slept"
+    movers = ", ".join(f"{culprit(mover)} {100 * mover['share']:.0f} %" for mover in n["movers"][:CHARGED])
+    others = f"others moved {_share(n['others_bytes'], whole)}{f' ({movers})' if movers else ''}"
+    slept = _share(n["slept_ns"], n["wall_ns"])
+    return f"The network carried {rate}, of which {others}, while {subject} {slept} of the time."
 
 
 def _quota(n: Numbers) -> str:

@@ -215,6 +215,18 @@ TABLE: tuple[FindingRow, ...] = (
         ),
         culprits.disk_waiting,
     ),
+    FindingRow(
+        "memory_waits",
+        "what the runs waited for memory, and whose memory grew meanwhile",
+        ("runs", "wall_ns", "lost_ns", "own_bytes", "grown_bytes", "swapped_bytes", "growers", "blocks"),
+        culprits.memory_waiting,
+    ),
+    FindingRow(
+        "network_use",
+        "who moved the larger part of the bytes over the network while the runs slept",
+        ("runs", "wall_ns", "slept_ns", "interval_ns", "own_bytes", "others_bytes", "movers", "blocks"),
+        culprits.network_use,
+    ),
     FindingRow("no_load", "a stored study without a record of load", ("study", "imported"), load.no_load),
     FindingRow(
         "network_errors",

@@ -53,6 +53,10 @@ def _waits(watched: Watched) -> Iterator[str]:
         yield culprits.waiting("It", finite_dict(watched.waits))
     if watched.disk_waits is not None:
         yield culprits.disk_waiting("It", finite_dict(watched.disk_waits))
+    if watched.memory_waits is not None:
+        yield culprits.memory_waiting("It", finite_dict(watched.memory_waits))
+    if watched.network_use is not None:
+        yield culprits.network_use("it", finite_dict(watched.network_use))
 
 
 def _around(watched: Watched) -> Iterator[str]:

@@ -67,6 +67,33 @@ def test_waits_for_disks_have_who_moved_the_bytes():
     assert ", and 2 more." in words(culprits=[HOG] * 5)
 
 
+JAVA = {"level": "process", "name": "java", "pid": 7, "group": "", "count": 1, "bytes": 900 << 20, "share": 0.818}
+
+
+def test_waits_for_memory_have_who_grew():
+    waits = {
+        "runs": 10, "wall_ns": 1e9, "lost_ns": 5e8, "own_bytes": 200 << 20, "grown_bytes": 900 << 20,
+        "swapped_bytes": 50 << 20, "growers": [JAVA], "blocks": 3,
+    }  # fmt: skip
+    assert culprits.memory_waiting("gzip", waits) == (
+        "gzip waited 50 % of the time for memory (50.00 ms a run); meanwhile the memory of others grew by 900.0 MiB "
+        "(java (7) 900.0 MiB), and 50.0 MiB were swapped out."
+    )
+    assert culprits.memory_waiting("", {**waits, "growers": [], "swapped_bytes": None}).endswith("grew by 900.0 MiB.")
+
+
+def test_use_of_the_network_has_who_moved_the_bytes():
+    use = {
+        "runs": 1, "wall_ns": 1e9, "slept_ns": 4e8, "interval_ns": 2e9, "own_bytes": 10 << 20,
+        "others_bytes": 190 << 20, "movers": [{**JAVA, "name": "rsync", "share": 0.9}], "blocks": 3,
+    }  # fmt: skip
+    assert culprits.network_use("curl", use) == (
+        "The network carried 100.0 MiB/s, of which others moved 95 % (rsync (7) 90 %), while curl slept 40 % of the "
+        "time."
+    )
+    assert "while the programs slept" in culprits.network_use("", use)
+
+
 def test_several_processes_and_groups_have_their_names():
     assert culprits.culprit({**HOG, "pid": None, "count": 12, "level": "name"}) == "rsync (12 processes)"
     assert culprits.culprit({**HOG, "pid": None, "level": "name"}) == "rsync (1 process)"

@@ -8,6 +8,7 @@ import pytest
 from tests.places import ROOT
 
 from becalm.load.limits import LIMITS
+from becalm.load.reported_waits import KINDS
 from becalm.wording.findings import TABLE, finding
 from becalm.wording.series_findings import _REASONS
 
@@ -58,6 +59,14 @@ EXAMPLES = {
     "disk_waits": {
         "runs": 2, "wall_ns": 2e9, "lost_ns": 1e9, "own_bytes": 4096, "disk_bytes": 10**8, "culprits": [],
         "suspects": None, "unread": 0, "disks": 1, "blocks": 3,
+    },
+    "memory_waits": {
+        "runs": 2, "wall_ns": 2e9, "lost_ns": 1e9, "own_bytes": 4096, "grown_bytes": 10**8, "swapped_bytes": None,
+        "growers": [], "blocks": 3,
+    },
+    "network_use": {
+        "runs": 2, "wall_ns": 2e9, "slept_ns": 1e9, "interval_ns": 2e9, "own_bytes": 4096, "others_bytes": 10**8,
+        "movers": [], "blocks": 3,
     },
     "contamination_unknown": {
         "rounds": [3],
@@ -180,7 +189,7 @@ def test_every_kind_that_is_reported_has_a_row_and_no_finding_is_worded_elsewher
     kinds, by_hand = reported()
     rows = {row.kind for row in TABLE}
     assert kinds <= rows
-    assert rows - kinds <= {"processor", "program", "waiting", *(limit.kind for limit in LIMITS)}, (
+    assert rows - kinds <= {"processor", "program", "waiting", *KINDS, *(limit.kind for limit in LIMITS)}, (
         "these kinds are computed"
     )
     assert by_hand == []

@@ -1,0 +1,95 @@
+"""The waits of programs for memory, and the processes whose memory grew meanwhile.
+
+The kernel counts the time in which tasks free pages for themselves or wait until swapped pages are back (delay
+accounting). Nothing tells for whom a page was swapped out, so growth is reported as a fact next to the waits, not as a
+share of them: whoever asks for memory when none is free causes others to lose theirs.
+
+Pure functions: records in, a MemoryWaiting out. Public: MemoryWaiting, memory_waiting, shortage_ns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from becalm.load.cpu_competition import MATERIAL
+from becalm.load.others import Others, Taker
+from becalm.load.record import Load
+from becalm.load.shares import ByteShare, byte_shares
+from becalm.load.time_accounting import of as times_of
+from becalm.nouns.run import Run
+
+
+class MemoryWaiting(msgspec.Struct, frozen=True):
+    """The waits of some runs for memory, in ns over all of them, and the growth of memory meanwhile.
+
+    - `wall_ns`: as in a Waiting
+    - `own_bytes`: the largest resident memory of a run's programs, as many as were at work at the same time
+    - `grown_bytes`: the sum of the growth of all others; `growers`: those with a fifth of all growth or more
+    - `swapped_bytes`: bytes that were swapped out, None where not counted
+    - `blocks`: the number of readings
+    """
+
+    runs: int
+    wall_ns: float
+    lost_ns: float
+    own_bytes: int
+    grown_bytes: int
+    swapped_bytes: int | None
+    growers: tuple[ByteShare, ...]
+    blocks: int
+
+    @property
+    def material(self) -> bool:
+        """Whether the waits are worth reporting: long enough, and others grew by more than the program holds."""
+        return self.lost_ns >= MATERIAL * self.wall_ns > 0 and self.grown_bytes > self.own_bytes
+
+
+def shortage_ns(load: Load) -> int | None:
+    """Return the time in which tasks waited for swapped pages or freed memory; None where it was not counted.
+
+    A wait for thrashing encloses one for a swapped page (mm/filemap.c, mm/memory.c); the others are separate.
+    """
+    parts = (load.swapin_ns, load.thrashing_ns, load.reclaim_ns, load.compact_ns)
+    if all(part is None for part in parts):
+        return None
+    swapin, thrashing, *freeing = (part or 0 for part in parts)
+    return max(swapin, thrashing) + sum(freeing)
+
+
+def memory_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Others]) -> MemoryWaiting | None:
+    """Return the waits of runs for memory and who grew meanwhile; None where not recorded.
+
+    All arguments are in the order of the runs, as for `waiting`; records of further runs are left out.
+    """
+    by_seq = {run.seq: run for run in runs}
+    wall_ns, lost_ns, own, count, blocks = 0.0, 0.0, 0.0, 0, 0
+    swapped: int | None = 0
+    grown: list[Taker] = []
+    for record in others:
+        mine = [by_seq[seq] for seq in range(record.first, record.last + 1) if seq in by_seq]
+        within = [load for load in loads if record.first <= load.first and load.last <= record.last]
+        waits = [shortage_ns(load) for load in within]
+        whole = sum(load.last - load.first + 1 for load in within) == len(mine) == record.last - record.first + 1
+        if not whole or any(wait is None for wait in waits):
+            continue
+        for load in within:
+            covered = [by_seq[seq] for seq in range(load.first, load.last + 1)]
+            width = times_of(covered, load).width
+            wall_ns += sum(run.took_ns for run in covered) * width
+            own = max(own, max(run.max_rss_bytes or 0 for run in covered) * width)
+            swapped = None if swapped is None or load.swap_out_bytes is None else swapped + load.swap_out_bytes
+        lost_ns += sum(wait or 0 for wait in waits)
+        count += len(mine)
+        blocks += 1
+        grown += (
+            Taker(grower.pid, grower.name, grower.group, grower.bytes)
+            for reading in record.readings
+            for grower in reading.growers
+        )
+    if not blocks:
+        return None
+    others_bytes = sum(taker.cpu_ns for taker in grown)
+    growers = byte_shares(grown, others_bytes + own)
+    return MemoryWaiting(count, wall_ns, lost_ns, int(own), others_bytes, swapped, growers, blocks)

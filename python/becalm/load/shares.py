@@ -1,0 +1,68 @@
+"""The largest parts of an amount that several processes share: single processes, else names, else control groups.
+
+Public: ByteShare, largest, amount, byte_shares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from becalm.load.others import Taker
+from becalm.load.waits import LEVELS, Level
+from becalm.stats.culprits import LEAST
+
+
+class ByteShare(msgspec.Struct, frozen=True):
+    """A process, or several of one name or control group, with its bytes and its share of all bytes.
+
+    `pid`: None for several processes; `count`: their number.
+    """
+
+    level: Level
+    name: str
+    pid: int | None
+    group: str
+    count: int
+    bytes: int
+    share: float
+
+
+def amount(takers: Sequence[Taker]) -> float:
+    """Return the sum of what processes took."""
+    return float(sum(taker.cpu_ns for taker in takers))
+
+
+def largest(takers: Sequence[Taker], least: float) -> tuple[Level, list[list[Taker]]]:
+    """Return those with at least an amount, the most first: processes, or names or control groups if no process has it.
+
+    The list is empty where nobody has it.
+    """
+    for level, key in LEVELS:
+        together: dict[object, list[Taker]] = {}
+        for taker in takers:
+            together.setdefault(key(taker), []).append(taker)
+        if named := [own for own in together.values() if amount(own) >= least > 0]:
+            return level, sorted(named, key=amount, reverse=True)
+    return Level.GROUP, []
+
+
+def byte_shares(takers: Sequence[Taker], whole: float) -> tuple[ByteShare, ...]:
+    """Return those with a fifth of all bytes or more; the `cpu_ns` of a Taker are bytes here."""
+    level, named = largest(takers, LEAST * whole)
+    return tuple(_share(level, own, whole) for own in named)
+
+
+def _share(level: Level, takers: Sequence[Taker], whole: float) -> ByteShare:
+    name, group, pids = identity(takers)
+    taken = amount(takers)
+    return ByteShare(level, name, pids[0] if len(pids) == 1 else None, group, len(pids), int(taken), taken / whole)
+
+
+def identity(takers: Sequence[Taker]) -> tuple[str, str, list[int | None]]:
+    """Return what processes have in common: name (else the group's), control group (else none), and their numbers."""
+    pids = list(dict.fromkeys(taker.pid for taker in takers))
+    groups, names = {taker.group for taker in takers}, {taker.name for taker in takers}
+    group = groups.pop() if len(groups) == 1 else ""
+    return names.pop() if len(names) == 1 else group, group, pids
