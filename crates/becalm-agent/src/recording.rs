@@ -324,7 +324,7 @@ fn unreadable(pid: i32, error: &io::Error) -> Failure {
         }
         Some(libc::ENOENT) => Failure::new(
             "unsupported",
-            "This kernel does not tell which pages are referenced (CONFIG_PROC_PAGE_MONITOR), so ws_turnover is not known.",
+            "This kernel does not report which pages are referenced (CONFIG_PROC_PAGE_MONITOR), so ws_turnover is not known.",
         ),
         _ => Failure::new("system", format!("The pages of process {pid} cannot be read: {error}.")),
     }

@@ -41,8 +41,8 @@ def not_allowed(pid: int, cpus: Sequence[int], allowed: Sequence[int]) -> str:
     """Return the refusal of CPUs that a process may not use, with the commands that allow them."""
     lacking = _list([cpu for cpu in cpus if cpu not in allowed])
     return (
-        f"Process {pid} may use the CPUs {_list(allowed)} only, by its affinity and its cpuset, and not {lacking}. "
-        f"{_widen(pid, _list(sorted({*cpus, *allowed})))} {NOTHING}"
+        f"Process {pid} may use only the CPUs {_list(allowed)}, because of its affinity and its cpuset, and not "
+        f"{lacking}. {_widen(pid, _list(sorted({*cpus, *allowed})))} {NOTHING}"
     )
 
 

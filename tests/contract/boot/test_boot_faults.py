@@ -236,7 +236,7 @@ def test_read_only(place, tmp_path):
         with Starter(root) as agent:
             error = agent.error("boot", parameters=WORDS)
             assert error["kind"] == "refused"
-            assert "Everything was restored, and the next start is as always." in error["message"]
+            assert "Everything was restored, and the next start uses the usual boot entry." in error["message"]
             assert agent.done("status")["boot"] is None
     finally:
         subprocess.run(["umount", root / place], check=True)

@@ -1,4 +1,4 @@
-"""An entry that stays: each start that goes well chooses the next; whatever goes wrong, it starts as always again."""
+"""An entry that stays: each start that goes well chooses the next; whatever goes wrong, the usual one starts."""
 
 from __future__ import annotations
 
@@ -267,7 +267,7 @@ def test_somebody_has_edited_the_unit(tmp_path):
     with Starter(root) as agent:
         done = agent.done("unboot")
         assert [place["fate"] for place in done["places"]].count("foreign") == 1
-    assert armed(root) is None, "the next start is as always all the same"
+    assert armed(root) is None, "the next start uses the usual entry nevertheless"
     reset(root, "--force")
     as_before(root, before)
 

@@ -118,7 +118,9 @@ def confined(program: Program) -> Iterator[Program]:
 
 def test_a_cpu_outside_of_the_programs_control_group_is_refused(confined: Program) -> None:
     before = confined.masks()
-    with pytest.raises(RefusedError, match=f"CPUs {CPUS[0]} only, by its affinity and its cpuset, and not {CPUS[-1]}"):
+    with pytest.raises(
+        RefusedError, match=f"only the CPUs {CPUS[0]}, because of its affinity and its cpuset, and not {CPUS[-1]}"
+    ):
         becalm.migrate(confined.pid, CPUS[-1])
     assert confined.masks() == before
     assert not JOURNAL.exists()

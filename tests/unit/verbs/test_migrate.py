@@ -146,7 +146,7 @@ def test_cpus_that_come_and_go_are_no_trouble_for_the_least_loaded():
     ("cpu", "options", "words"),
     [
         (5, {}, "cannot be moved to CPU 5, which is not online; online are 0,1,2,3"),
-        ("2-3", {"allowed": "0-2"}, "may use the CPUs 0,1,2 only, by its affinity and its cpuset, and not 3"),
+        ("2-3", {"allowed": "0-2"}, "may use only the CPUs 0,1,2, because of its affinity and its cpuset, and not 3"),
         ("least-loaded", {"allowed": "1"}, "there is no other one to move it to"),
         ("least-loaded", {"online": "0-1", "allowed": "1-3"}, "may use the CPUs 1,2,3, of which 1 are online"),
         (0, {"llc": "other"}, "cannot go to CPU 0: with --llc other it can go to 2,3"),
@@ -250,11 +250,11 @@ def test_a_process_that_has_other_cpus_by_then_has_not_ended(machine, moved):
 )
 def test_named_cpus_need_not_be_in_its_mask_but_in_its_cpuset(machine, moved, cgroup, place, name):
     starts(machine, 10, allowed="0")
-    with pytest.raises(RefusedError, match="may use the CPUs 0 only"):
+    with pytest.raises(RefusedError, match="may use only the CPUs 0"):
         moved(1)
     (machine.root / "proc/10/cgroup").write_text(cgroup)
     (machine.root / place).mkdir(parents=True, exist_ok=True)
     (machine.root / place / name).write_text("0-1\n")
     assert moved(1).cpus == (1,)
-    with pytest.raises(RefusedError, match="may use the CPUs 0 only"):
+    with pytest.raises(RefusedError, match="may use only the CPUs 0"):
         moved(2)

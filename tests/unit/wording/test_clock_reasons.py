@@ -10,7 +10,7 @@ from becalm.report.forms import as_json, as_markdown, on_terminal
 from becalm.results.clock import ClockReport, TimerAbsence, TimerCell
 from becalm.wording import clock_reasons
 
-NOISE = "noise: {} % of the measurements would have to be taken out as the operating system's, above 1 %"
+NOISE = "noise: {} % of the measurements were disturbed by the operating system, and at most 1 % may be removed"
 
 
 def cell(timer, flush, *, removed=None, sets=None, variation=0.02):

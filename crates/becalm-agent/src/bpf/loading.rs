@@ -16,7 +16,7 @@ pub fn kernel_types() -> Result<Btf, RecordError> {
     // Programs see process ids of the initial PID namespace.
     if std::fs::metadata("/proc/self/ns/pid").is_ok_and(|pids| pids.ino() != FIRST_PIDS) {
         return Err(RecordError::Unsupported(
-            "BPF tells numbers of processes that are not those of this container (its own PID namespace)."
+            "BPF reports process IDs that are not those of this container (its own PID namespace)."
                 .to_owned(),
         ));
     }

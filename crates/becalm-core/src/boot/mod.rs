@@ -43,7 +43,7 @@ pub enum BootError {
         "The parameter {0} can make the machine slow, hot or hard to reach, so it needs consent: --dangerous"
     )]
     Consent(String),
-    #[error("{path} cannot be written: {error}. Everything was restored, and the next start is as always.")]
+    #[error("{path} cannot be written: {error}. Everything was restored, and the next start uses the usual boot entry.")]
     Refused { path: String, error: std::io::Error },
     #[error("The list of what is written cannot be stored, so nothing was written: {path}: {error}. Free some space or rights there.")]
     Record { path: String, error: std::io::Error },

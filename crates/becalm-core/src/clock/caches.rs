@@ -52,7 +52,7 @@ pub fn rows(machine: &Machine, cpu: u32, available: u64) -> Vec<Flush> {
     let row = |name, level| {
         match cache(level) {
         None => {
-            Flush { name, bytes: 0, reason: Some(format!("the kernel tells of no cache of level {level}")) }
+            Flush { name, bytes: 0, reason: Some(format!("the kernel reports no cache of level {level}")) }
         }
         Some(size) if size * TIMES > available / SHARE => Flush {
             name,

@@ -24,7 +24,7 @@ pub fn collect(machine: &Machine) -> Value {
         if machine.live {
             system::resolution_ns(clock)
         } else {
-            Err("recorded files do not tell it".to_owned())
+            Err("recorded files do not show it".to_owned())
         }
     };
     clocks.put("resolution_ns", live(libc::CLOCK_MONOTONIC_RAW));

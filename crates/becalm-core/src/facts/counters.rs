@@ -21,7 +21,7 @@ pub fn collect(machine: &Machine) -> Value {
 /// Map each event to true (usable) or the reason why it is not.
 fn hardware(machine: &Machine) -> Result<Value, String> {
     if !machine.live {
-        return Err("recorded files do not tell it".to_owned());
+        return Err("recorded files do not show it".to_owned());
     }
     let mut events = Map::new();
     for event in &perf_events::EVENTS {

@@ -77,7 +77,7 @@ fn count(machine: &Machine, info: &Known<String>) -> Known<u64> {
     }
     let text = info.as_ref().map_err(Clone::clone)?;
     match text.lines().filter(|line| line.starts_with("processor")).count() {
-        0 => Err("neither /sys/devices/system/cpu/online nor /proc/cpuinfo tells".to_owned()),
+        0 => Err("neither /sys/devices/system/cpu/online nor /proc/cpuinfo shows it".to_owned()),
         count => Ok(count as u64),
     }
 }

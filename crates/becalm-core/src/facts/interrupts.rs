@@ -30,7 +30,7 @@ fn arrivals(machine: &Machine) -> Known<BTreeMap<u32, BTreeSet<u32>>> {
     let found: BTreeMap<u32, BTreeSet<u32>> = fired(&text).filter_map(at).collect();
     match found.is_empty() {
         true => {
-            Err("no /proc/irq/N/effective_affinity_list tells at which CPU an interrupt arrives".to_owned())
+            Err("no /proc/irq/N/effective_affinity_list shows at which CPU an interrupt arrives".to_owned())
         }
         false => Ok(found),
     }

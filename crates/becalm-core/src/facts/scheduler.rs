@@ -32,7 +32,7 @@ fn slice_ns(machine: &Machine) -> Known<u64> {
         };
     }
     match kernel::numbers(machine)? {
-        numbers if numbers >= (6, 12) => Err("recorded files do not tell the slice".to_owned()),
+        numbers if numbers >= (6, 12) => Err("recorded files do not show the slice".to_owned()),
         _ => Err("this kernel has no per-task slices (they came with Linux 6.12)".to_owned()),
     }
 }

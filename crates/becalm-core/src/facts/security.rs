@@ -1,4 +1,4 @@
-//! Restrictions and slow-downs for security: lockdown, address randomisation, mitigations, tracing limits.
+//! Restrictions and slowdowns for security: lockdown, address randomisation, mitigations, tracing limits.
 
 use serde_json::{json, Value};
 

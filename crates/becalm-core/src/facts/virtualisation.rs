@@ -59,7 +59,7 @@ fn guest(machine: &Machine, name: &Known<String>) -> Known<bool> {
     let info = machine.text("proc/cpuinfo")?;
     match field(&info, "flags") {
         Some(flags) => Ok(flags.split_whitespace().any(|flag| flag == "hypervisor")),
-        None => Err("this kind of processor has no hypervisor flag, and nothing else tells".to_owned()),
+        None => Err("this kind of processor has no hypervisor flag, and nothing else shows it".to_owned()),
     }
 }
 

@@ -27,7 +27,7 @@ pub fn anywhere(_tree: &Tree) -> Result<(), String> {
 
 /// Return that nothing shows it.
 pub fn unproven(_: &Evidence) -> Finding {
-    (None, "nothing in this kernel tells".to_owned())
+    (None, "nothing in this kernel shows it".to_owned())
 }
 
 /// Check that a kernel could have CPUs without the tick.
@@ -144,7 +144,7 @@ pub fn idle(seen: &Evidence) -> Finding {
         let how = if announced {
             "the kernel's log says: using polling idle threads"
         } else {
-            "its log does not tell"
+            "its log does not show it"
         };
         return (announced.then_some(true), how.to_owned());
     }

@@ -71,7 +71,7 @@ impl Energy {
 }
 
 const LACKING: &str =
-    "the processor tells no energy (RAPL), or its driver is not loaded (modprobe intel_rapl_msr); hosts \
+    "the processor reports no energy (RAPL), or its driver is not loaded (modprobe intel_rapl_msr); hosts \
                        of virtual machines pass it on to none";
 
 impl Zone {

@@ -103,7 +103,7 @@ pub enum Unmeasurable {
         longest: u64,
     },
     /// More was removed from a set than may be.
-    #[error("noise: {:.1} % of the measurements would have to be taken out as the operating system's, above 1 %", removed * 100.0)]
+    #[error("noise: {:.1} % of the measurements were disturbed by the operating system, and at most 1 % may be removed", removed * 100.0)]
     TooMuchRemoved {
         /// The largest share.
         removed: f64,

@@ -133,7 +133,7 @@ pub fn own_cgroup(evidence: &Evidence) -> Found {
 
 pub fn fixed_addresses(evidence: &Evidence) -> Found {
     if !evidence.machine.live {
-        return Found::Unknown("recorded files do not tell what a sandbox forbids".to_owned());
+        return Found::Unknown("recorded files do not show what a sandbox forbids".to_owned());
     }
     match system::try_fixed_addresses() {
         Ok(()) => Found::Have,

@@ -26,7 +26,7 @@ struct Row {
 #[rustfmt::skip]
 const TABLE: &[Row] = &[
     Row { name: "hardware_counters", title: "hardware counters", probe: processor::hardware_counters,
-        matters: "cycles and instructions tell a slower processor from more work",
+        matters: "cycles and instructions distinguish a slower processor from more work",
         way_out: "sysctl -w kernel.perf_event_paranoid=2 (root), or run becalm as root" },
     Row { name: "cache_counters", title: "cache-miss counters", probe: processor::cache_counters,
         matters: "shows when neighbours take the shared cache",
@@ -59,7 +59,7 @@ const TABLE: &[Row] = &[
         matters: "other kernels and boot parameters can be tried at full speed in a guest",
         way_out: "switch virtualisation on in the firmware, and load the module kvm_intel or kvm_amd" },
     Row { name: "run_queue_wait", title: "run-queue wait", probe: kernel::run_queue_wait,
-        matters: "tells how long a run waited for a CPU, exactly and without privilege",
+        matters: "shows how long a run waited for a CPU, exactly and without privilege",
         way_out: "a kernel with CONFIG_SCHED_INFO" },
     Row { name: "scheduler_statistics", title: "scheduler statistics", probe: kernel::scheduler_statistics,
         matters: "the exact mean length of each run queue",
@@ -95,7 +95,7 @@ const TABLE: &[Row] = &[
         matters: "`--cold` measures a program that has to read its files",
         way_out: "run becalm with --sudo" },
     Row { name: "fixed_addresses", title: "fixed addresses", probe: kernel::fixed_addresses,
-        matters: "tells whether memory layout makes runs differ (--set aslr=off)",
+        matters: "shows whether memory layout makes runs differ (--set aslr=off)",
         way_out: "allow personality(2) in the sandbox; for Docker: --security-opt seccomp=unconfined" },
     Row { name: "tracing", title: "kernel trace points", probe: kernel::tracing,
         matters: "names what interrupted a slow run",

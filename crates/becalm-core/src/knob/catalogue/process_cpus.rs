@@ -85,7 +85,7 @@ fn within(draft: &Draft, asked: &Asked, place: &Place) -> Result<(), String> {
         return Ok(());
     }
     Err(format!(
-        "{} may use the CPUs {} only, by its affinity and its cpuset, and not {}. {}",
+        "{} may use only the CPUs {}, because of its affinity and its cpuset, and not {}. {}",
         place.shown().trim_start_matches("CPUs of "),
         cpus::list(&had),
         cpus::list(&asked.cpus.difference(&had).copied().collect()),
