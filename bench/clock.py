@@ -152,11 +152,11 @@ def judged(result: Record) -> list[str]:
     lines.append(f"cells with both answers: {answered} of {len(result['cell'])}")
     for flush in dict.fromkeys(cell["flush"] for cell in result["cell"]):
         at = {cell["timer"]: cell for cell in result["cell"] if cell["flush"] == flush}
-        lines += [*_alongside_vdso(flush, at), *_alongside_papi(flush, at)]
+        lines += [*_vdso_lines(flush, at), *_papi_lines(flush, at)]
     return lines
 
 
-def _alongside_vdso(flush: str, at: dict[str, Record]) -> list[str]:
+def _vdso_lines(flush: str, at: dict[str, Record]) -> list[str]:
     lines = []
     for figure in WANTED:
         ours, theirs = (at.get(name, {}).get(figure) for name in (OURS, VDSO))
@@ -170,7 +170,7 @@ def _alongside_vdso(flush: str, at: dict[str, Record]) -> list[str]:
     return lines
 
 
-def _alongside_papi(flush: str, at: dict[str, Record]) -> list[str]:
+def _papi_lines(flush: str, at: dict[str, Record]) -> list[str]:
     lines = []
     for figure, (least, _) in WANTED.items():
         ours, theirs = (at.get(name, {}).get(figure) for name in (OURS, PAPI))

@@ -36,7 +36,7 @@ PARTS = {"gcc": ("cc1", "as")}
 """Programs that others start by themselves, as `gcc -print-prog-name` finds them: a guest has to have them."""
 
 
-def alongside(directory: Path, seed: int, phase: int) -> AbstractContextManager[object]:
+def disturbance(directory: Path, seed: int, phase: int) -> AbstractContextManager[object]:
     """Return the disturbance of the search (0) or of the reported measurement (1), which never have the same bursts."""
     return disturbed(2 * seed + phase, directory)
 
@@ -63,7 +63,7 @@ def trial(name: str, chosen: argparse.Namespace) -> Record:
         return steady.trial(name, chosen, where=partial(guest, chosen.host, name))
     # On the disk, not in memory: pages of a tmpfs cannot be forgotten.
     with tempfile.TemporaryDirectory(prefix="becalm-disturbance-", dir="/var/tmp") as place:
-        return steady.trial(name, chosen, partial(alongside, Path(place), chosen.seed), undisturbed=True)
+        return steady.trial(name, chosen, partial(disturbance, Path(place), chosen.seed), undisturbed=True)
 
 
 def spreads(record: Record) -> dict[str, Record]:

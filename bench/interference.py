@@ -44,7 +44,7 @@ CALIBRATION = 50_000_000
 
 
 @contextmanager
-def alongside(command: Sequence[str] | None) -> Iterator[Record]:
+def monitor(command: Sequence[str] | None) -> Iterator[Record]:
     """Run a monitor meanwhile; after it has ended, its account has its CPU time and how long it ran, ns."""
     account: Record = {}
     if command is None:
@@ -72,7 +72,7 @@ def measure(rounds: int, seconds: float) -> Record:
 
         def run(iterations: int, arm: str) -> int:
             host.define([Workload(kernel="add", iterations=iterations)], [Settings()])
-            with alongside(ALONGSIDE.get(arm)) as account:
+            with monitor(ALONGSIDE.get(arm)) as account:
                 detail = LoadDetail.TOTALS if arm == BECALM else LoadDetail.NONE
                 events = list(host.measure(MeasureRequest(0, Block((Step(0, 0, 0, 0),)), detail)))
                 (row,) = runs_of(events)

@@ -135,7 +135,7 @@ def validated(rows: Rows, make: Callable[[int], Predictor], by_program: bool, se
     }
 
 
-def compared(rows: Rows, seed: int, names: Sequence[str] = tuple(PREDICTORS)) -> list[Record]:
+def predictor_records(rows: Rows, seed: int, names: Sequence[str] = tuple(PREDICTORS)) -> list[Record]:
     """Return each predictor's figures, with rows and with programs held out."""
     return [
         {"predictor": name, "rows": validated(rows, PREDICTORS[name], False, seed)}
@@ -173,7 +173,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="show that it works")
     chosen = parser.parse_args()
     rows = rows_of(1 if chosen.quick else chosen.pools, chosen.seed)
-    body = report(compared(rows, chosen.seed), rows)
+    body = report(predictor_records(rows, chosen.seed), rows)
     print(body)
     if chosen.document is not None and not chosen.quick:
         put(chosen.document, "predictors", body)

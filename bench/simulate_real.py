@@ -155,7 +155,7 @@ def groups_of(chosen: argparse.Namespace) -> int:
     return 2 if chosen.quick else int(chosen.groups)
 
 
-def compared(part: Part, simulator: str, settings: Mapping[str, Values]) -> list[Record]:
+def setting_records(part: Part, simulator: str, settings: Mapping[str, Values]) -> list[Record]:
     """Return each setting's time over that of the defaults, on the host and in the model, without those that were not
     reached."""
     from becalm.nouns.settings import Settings
@@ -265,7 +265,7 @@ def measure(chosen: argparse.Namespace) -> None:
                 loops = part.choose(groups_of(chosen) * (len(SETTINGS) + 2))
                 result["optimum"] = optimum(simulator, loops, chosen)
                 tried = {**SETTINGS, OPTIMUM: result["optimum"]["settings"]}
-                result["settings"] = compared(part, simulator, tried)
+                result["settings"] = setting_records(part, simulator, tried)
         except BecalmError as error:
             result["failed"].append(f"{kind} on {host}: {error}")
         part.keep()

@@ -124,14 +124,14 @@ def _alone(phase: int) -> AbstractContextManager[object]:
 def trial(
     name: str,
     chosen: argparse.Namespace,
-    alongside: Callable[[int], AbstractContextManager[object]] = _alone,
+    disturbance: Callable[[int], AbstractContextManager[object]] = _alone,
     where: Callable[[Path], Sequence[str]] = lambda _: (),
     undisturbed: bool = False,
     looped: bool = False,
 ) -> Record:
     """Search for one program's settings, then measure all lists next to each other.
 
-    `alongside`: what goes on meanwhile, of the search (0) and of what is measured then (1). `where`: more options of
+    `disturbance`: what goes on meanwhile, of the search (0) and of what is measured then (1). `where`: more options of
     `becalm tune` for programs that are in this directory: on which host, and next to what. `undisturbed`: measure the
     program untouched and with the first of the settings once more, while nothing goes on. `looped`: run it in a bare
     loop, too.
@@ -143,7 +143,7 @@ def trial(
         common += where(directory)
         consent = ["--dangerous"] if chosen.dangerous else []
         tune = [*becalm_command(), "tune", *common, *consent]
-        with alongside(0):
+        with disturbance(0):
             searched = timed([*tune, "--budget", f"{chosen.budget}s", "--", *argv])
         document = json.loads(searched.stdout)
         shown = timed([*becalm_command(), "show", "last", "--store", str(directory / "runs.db"), "--json"])
@@ -157,7 +157,7 @@ def trial(
         if chosen.runs is not None:
             rounds += ["--confirm-runs", str(chosen.runs)]
         measuring = [*tune, *rounds]
-        with alongside(1):
+        with disturbance(1):
             tried = timed([*measuring, *(part for trial in tries for part in ("--try", trial)), "--", *argv])
         alone = json.loads(timed([*measuring, "--try", tries[0], "--", *argv]).stdout) if undisturbed else None
         return {

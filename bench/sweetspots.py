@@ -79,7 +79,7 @@ def multiplied(n: int, seed: int, cache: tuple[str, str, int] = CACHES[0]) -> Re
     return {"n": n, "seed": seed, "cache": name, "starts": starts, "spots": len(spots), "ratio": misses / references}
 
 
-def alongside(seed: int) -> Record:
+def memeater_record(seed: int) -> Record:
     """Run N = 400 of the thesis with memeater on its CPU for a while; count the windows of waiting in which it is
     evicted."""
     window = 5_000_000 // SCALE**2
@@ -177,7 +177,7 @@ def measured(quick: bool) -> Record:
     seeds = range(1, 2 if quick else 6)
     sizes = SIZES[:1] if quick else SIZES
     result["published"] = [multiplied(n, seed, cache) for cache in CACHES for n, _ in sizes for seed in seeds]
-    result["alongside"] = [alongside(seed) for seed in seeds]
+    result["alongside"] = [memeater_record(seed) for seed in seeds]
     print("multiplications: done", file=sys.stderr)
     streams = 9 if quick else 1_000
     result["detected"] = [

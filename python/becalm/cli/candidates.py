@@ -80,7 +80,7 @@ def programs(incomplete: str) -> Items:
     return [*files(incomplete), *_matching(kernels, incomplete)]
 
 
-def compared(incomplete: str) -> Items:
+def programs_or_studies(incomplete: str) -> Items:
     """Return programs for `compare`, or studies with --stored."""
     return studies_and_files(incomplete) if _typed("stored") else programs(incomplete)
 
@@ -306,7 +306,7 @@ _OF_VERBS: dict[tuple[str, str], Callable[[str], Items]] = {
     ("remove", "name"): known_hosts,
     ("check", "name"): known_hosts,
     ("tune", "method"): methods,
-    ("compare", "commands"): compared,
+    ("compare", "commands"): programs_or_studies,
     ("place", "reference"): studies_and_files,
     ("show", "studies"): studies_and_files,
     ("place", "method"): _words(PLACEMENTS),

@@ -123,7 +123,7 @@ def compare_clocks(first: str, second: str) -> ClockComparison:
     first_report, second_report = kept_clocks.find(first), kept_clocks.find(second)
     pairs = tuple(clock_comparison.pairs(first_report, second_report))
     trusts = (first_report.trust, second_report.trust)
-    sentence = words.compared((first, second), clock_comparison.same_clock(*trusts), pairs)
+    sentence = words.comparison((first, second), clock_comparison.same_clock(*trusts), pairs)
     return ClockComparison(sentence, (first, second), trusts, pairs)
 
 

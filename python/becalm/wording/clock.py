@@ -169,7 +169,7 @@ def searched(fewest: int, most: int) -> str:
     )
 
 
-def compared(names: tuple[str, str], same: bool, pairs: Sequence[FoundPair]) -> str:
+def comparison(names: tuple[str, str], same: bool, pairs: Sequence[FoundPair]) -> str:
     """Return the comparison of two evaluations, with the figure that differs most."""
     first, second = names
     known = [pair for pair in pairs if pair.ratio is not None]

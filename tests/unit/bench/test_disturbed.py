@@ -3,7 +3,7 @@
 from itertools import islice
 
 from disturbance import KINDS, bursts
-from disturbed import alongside, judged, spreads
+from disturbed import disturbance, judged, spreads
 
 
 def test_bursts_are_those_of_their_seed_and_of_all_kinds():
@@ -18,7 +18,7 @@ def test_the_reported_runs_have_other_bursts_than_the_search(tmp_path, monkeypat
     monkeypatch.setattr("disturbed.disturbed", lambda seed, directory: seeds.append(seed))
     for seed in range(5):
         for phase in (0, 1):
-            alongside(tmp_path, seed, phase)
+            disturbance(tmp_path, seed, phase)
     assert len(set(seeds)) == 10
 
 

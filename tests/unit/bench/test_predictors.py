@@ -7,7 +7,7 @@ from tests.needs import need_module
 need_module("sklearn")
 
 from model_tree import LinearModel, ModelTree, ReducedErrorTree  # noqa: E402
-from predictors import PREDICTORS, PUBLISHED, Rows, compared, folds, report, rows_of, validated  # noqa: E402
+from predictors import PREDICTORS, PUBLISHED, Rows, folds, predictor_records, report, rows_of, validated  # noqa: E402
 
 
 def draw_rows(function, noise=0.0, many=400):
@@ -105,6 +105,6 @@ def test_rows_are_the_models_losses_of_all_fours(monkeypatch):
 
 def test_the_report_has_each_predictor_alongside_what_was_published():
     rows = draw_rows(line, many=60)
-    text = report(compared(rows, 1, ("linear", "REPTree")), rows)
+    text = report(predictor_records(rows, 1, ("linear", "REPTree")), rows)
     assert "| linear | 0.8332 | 1.0000 | 0.00 | 0 % |" in text
     assert set(PREDICTORS) == set(PUBLISHED)

@@ -30,7 +30,7 @@ from becalm.report.explain.diagram import diagram
 from becalm.report.explain.html import page
 from becalm.report.explain.markdown import write
 from becalm.report.explain.scale import FIRST, SECOND, delayed_from, scale, value
-from becalm.report.explain.tables import alongside, shapes
+from becalm.report.explain.tables import machine_load, shapes
 from becalm.store import Store
 from becalm.verbs.explain import explain
 from becalm.verbs.load_experiment import load_experiment
@@ -285,7 +285,7 @@ def test_the_load_of_the_machine_is_a_table(tmp_path):
         loads = [Load(n, n, n * 10**9, 10**9, cpus=2, **moved) for n in range(2)]
         store.append_loads(number, loads)
     (case,) = explain(store=path).cases
-    rows = {row[0]: row[1:] for row in alongside(case).rows}
+    rows = {row[0]: row[1:] for row in machine_load(case).rows}
     assert rows["transfers"][0] == "64/s"
     assert rows["transfer size"][0] == "64.0 KiB"
     assert rows["packets × MTU"] == ("2.0 MiB/s",) * 3

@@ -14,7 +14,7 @@ from becalm.hosts.abilities import YES
 from becalm.methods import TABLE
 from becalm.report.forms import on_terminal
 from becalm.report.tune import tables
-from becalm.report.tune.time_tables import compared
+from becalm.report.tune.time_tables import arm_table
 from becalm.results.export_settings import ProductionPlan
 from becalm.results.tune import from_json
 from becalm.results.tune_arms import BASELINE, TUNED
@@ -273,7 +273,7 @@ def test_throughput_is_reported_for_every_arm(trouble, store):
         assert arm.throughput.what == "messages"
         assert arm.throughput.per_second.value == pytest.approx(800e9 / arm.mean_ns.value)
         assert arm.throughput.per_second.low == pytest.approx(800e9 / arm.mean_ns.high)
-    table = compared(verdict, [(arm.name, arm, None) for arm in verdict.arms])
+    table = arm_table(verdict, [(arm.name, arm, None) for arm in verdict.arms])
     assert table.head[2] == "messages/s"
     assert all(float(row[2].replace(",", "")) > 0 for row in table.rows)
     out = io.StringIO()
@@ -284,4 +284,4 @@ def test_throughput_is_reported_for_every_arm(trouble, store):
     with Store.open(store) as opened:
         assert from_json(opened.verdict(verdict.study)).arms == verdict.arms
     plain = fast()
-    assert "messages/s" not in compared(plain, [(arm.name, arm, None) for arm in plain.arms]).head
+    assert "messages/s" not in arm_table(plain, [(arm.name, arm, None) for arm in plain.arms]).head

@@ -67,9 +67,9 @@ def _parts(case: Case, on: DiagramScale) -> Iterator[Part]:
         )
     caption = "Bars on top of the reference begin where the one before ended. Pale: estimated, not counted."
     fall = figures.waterfall(case)
-    alongside = tables.alongside(case)
+    load = tables.machine_load(case)
     bars = tables.bars(case)
     if bars.rows:
         yield Part(bars.title, (Picture(fall, caption),) if fall else (), bars)
-    if alongside.rows:
-        yield Part(alongside.title, (), alongside)
+    if load.rows:
+        yield Part(load.title, (), load)

@@ -160,7 +160,7 @@ def _spread(name: str, values: Sequence[float]) -> tuple[str, ...]:
     return (name, f"{sum(values) / len(values):.2f}", f"{min(values):.2f}", f"{max(values):.2f}")
 
 
-def alongside(case: Case) -> Table:
+def machine_load(case: Case) -> Table:
     """Return the table of the load of the whole machine during the runs; unknown measures are left out."""
     rows = []
     for row in case.load:
@@ -177,7 +177,7 @@ def alongside(case: Case) -> Table:
 
 def of(case: Case) -> tuple[Table, ...]:
     """Return all tables of a case; some may be without rows."""
-    return delays(case), bars(case), importance(case), shapes(case), alongside(case)
+    return delays(case), bars(case), importance(case), shapes(case), machine_load(case)
 
 
 def studies(explanation: Explanation) -> str:

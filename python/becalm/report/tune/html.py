@@ -98,7 +98,7 @@ def _parts(verdict: TuneVerdict) -> Iterator[Part]:
         yield Part(swept.title, table=swept)
     for program in verdict.programs:
         title = f": {program}" if len(verdict.programs) > 1 else ""
-        compared = tables.compared(verdict, program)
+        arms = tables.arm_table(verdict, program)
         right = (
             f"mean {response.name(verdict)} with its {level} interval"
             if tables.timed(verdict)
@@ -108,8 +108,8 @@ def _parts(verdict: TuneVerdict) -> Iterator[Part]:
             "Left: single runs; the box holds half of them, the line nine of ten, the points are the extremes (an "
             f"arrow: beyond the picture). Right: {right}."
         )
-        if compared.rows:
-            yield Part(compared.title + title, _drawn((figures.scatter(verdict, program), caption)), compared)
+        if arms.rows:
+            yield Part(arms.title + title, _drawn((figures.scatter(verdict, program), caption)), arms)
         knobs = tables.knobs(verdict, program)
         worse = "long a run" if verdict.metric is None else f"bad {verdict.metric.name}"
         extent = worse if tables.timed(verdict) else "large the spread"

@@ -70,11 +70,11 @@ def _apart(verdict: TuneVerdict, program: str) -> str:
     return f" {names}: {measured}, which {their} reduction refers to."
 
 
-def compared(verdict: TuneVerdict, program: str) -> Table:
+def arm_table(verdict: TuneVerdict, program: str) -> Table:
     """Return the table of spread and mean time of every arm."""
     if timed(verdict):
         arms = [(arm_name(arm.name), arm, against(verdict, arm)) for arm in shown(verdict, program)]
-        return time_tables.compared(verdict, arms)
+        return time_tables.arm_table(verdict, arms)
     level = f"{100 * verdict.confidence:g} %"
     rows = []
     for arm in shown(verdict, program):
@@ -349,7 +349,7 @@ def terminal(verdict: TuneVerdict) -> Iterator[tuple[str, Table]]:
         if table.rows:
             yield "", table
     for program in verdict.programs:
-        for table in (compared(verdict, program), knobs(verdict, program), textbook(verdict, program)):
+        for table in (arm_table(verdict, program), knobs(verdict, program), textbook(verdict, program)):
             if table.rows:
                 yield program, table
     for table in (transfer(verdict), excluded(verdict)):

@@ -12,11 +12,11 @@ from becalm.results.tune_arms import AND
 from becalm.wording import tune as sentences
 from becalm.wording.metric import quantity
 
-Compared = Sequence[tuple[str, Arm, ArmComparison | None]]
+ArmRows = Sequence[tuple[str, Arm, ArmComparison | None]]
 """Arms in their order: their names, the arms, and their comparisons with the baseline."""
 
 
-def compared(verdict: TuneVerdict, arms: Compared) -> Table:
+def arm_table(verdict: TuneVerdict, arms: ArmRows) -> Table:
     """Return the table of mean time and standard deviation of every arm."""
     level = f"{100 * verdict.confidence:g} %"
     throughput = next((arm.throughput for _, arm, _ in arms if arm.throughput is not None), None)

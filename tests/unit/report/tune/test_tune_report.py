@@ -206,17 +206,17 @@ def test_recommended_comes_second_and_left_out_arms_not_at_all(study: TuneVerdic
 
 
 def test_arms_that_were_measured_later_are_said_to_have_loops_of_their_own(study: TuneVerdict) -> None:
-    note = tables.compared(study, PROGRAM).note
+    note = tables.arm_table(study, PROGRAM).note
     assert "of its own" not in note
     profile = next(arm.name for arm in tables.shown(study, PROGRAM) if arm.name == "pyperf")
     later = [
         replace(comparison, loops=5) if comparison.arm == profile else comparison for comparison in study.comparisons
     ]
-    note = tables.compared(replace(study, comparisons=tuple(later)), PROGRAM).note
+    note = tables.arm_table(replace(study, comparisons=tuple(later)), PROGRAM).note
     line = " pyperf: in 5 loops of its own, next to the baseline once more, which its reduction refers to."
     assert note.endswith(line)
     failed = [replace(arm, failed=1) if arm.name == profile else arm for arm in study.arms]
-    note = tables.compared(replace(study, comparisons=tuple(later), arms=tuple(failed)), PROGRAM).note
+    note = tables.arm_table(replace(study, comparisons=tuple(later), arms=tuple(failed)), PROGRAM).note
     assert "of its own" not in note, "it has fewer loops because it failed"
 
 
