@@ -29,7 +29,7 @@ def measured(agent, settings, root, seen):
     return {name: content for name, content in snapshot(seen).items() if not SINGLE.match(name)}
 
 
-def put_on(agent, settings):
+def apply_settings(agent, settings):
     """Measure one block with these settings, which may stay applied."""
     assert agent.define([settings])["event"] == "done", settings
     agent.done("measure", first=0, steps=[[0, 0, 0, 0]])
@@ -62,7 +62,7 @@ def test_each_setting_alongside_all_that_may_stay_on(tmp_path, settings):
     plain = {name: held for name, held in alongside.items() if name not in ("turbo", "governor", "swap", "services")}
     for on in (alongside, plain):
         with Agent(root) as agent:
-            put_on(agent, on)
+            apply_settings(agent, on)
             assert changed(alone, measured(agent, {settings: value}, root, tmp_path / "seen")) == {}, on
 
 
@@ -71,13 +71,13 @@ def test_only_what_says_nothing_about_others_stays_on_meanwhile(tmp_path):
     before = snapshot(root)
     aslr, no_turbo = root / ASLR, root / NO_TURBO
     with Agent(root) as agent:
-        put_on(agent, {"aslr_system": "off"})
+        apply_settings(agent, {"aslr_system": "off"})
         agent.define([{"swappiness": 10}])
         assert aslr.read_text().strip() == "0"
         # Whoever asks anything else sees the machine as it is.
         agent.done("facts", root=str(root))
         assert changed(before, snapshot(root)) == {}
-        put_on(agent, {"aslr_system": "off", "turbo": "off"})
+        apply_settings(agent, {"aslr_system": "off", "turbo": "off"})
         assert no_turbo.read_text().strip() == "1"
         agent.define([{"swappiness": 10}])
         assert changed(before, snapshot(root)) == {}

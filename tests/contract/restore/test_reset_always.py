@@ -68,7 +68,7 @@ def test_a_stopped_guard_of_a_killed_agent_is_named_and_ended(root):
     assert becalm("reset", root=root).stdout.startswith("The machine is as it was: becalm has applied no settings.")
 
 
-def test_a_stopped_agent_is_ended_and_its_guard_puts_back(root):
+def test_a_stopped_agent_is_ended_and_its_guard_restores_the_settings(root):
     before = snapshot(root)
     agent = Agent(root)
     agent.done("hold", settings=HELD, dangerous=True)
@@ -97,7 +97,7 @@ def test_both_stopped_are_ended(root):
     assert changed(before, snapshot(root)) == {}
 
 
-def test_a_working_becalm_is_asked_to_end_and_puts_back_itself(root):
+def test_a_working_becalm_is_asked_to_end_and_restores_the_settings_itself(root):
     before = snapshot(root)
     agent = Agent(root)
     agent.done("hold", settings=HELD, dangerous=True)

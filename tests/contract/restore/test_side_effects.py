@@ -94,7 +94,7 @@ def test_memory_that_somebody_keeps_free_is_as_it_was_after_huge_pages_were_off(
     assert changed(before, snapshot(root)) == {}
 
 
-def test_a_study_puts_back_between_its_blocks_what_the_kernel_moved(root):
+def test_a_study_restores_between_its_blocks_what_the_kernel_moved(root):
     with Agent(root) as agent:
         agent.define([{"transparent_hugepages": "never"}, {"swappiness": 1}])
         agent.done("measure", first=0, steps=[[0, 0, 0, 0]])

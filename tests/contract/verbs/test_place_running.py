@@ -77,10 +77,10 @@ def reference(tmp_path):
 
 @pytest.fixture
 def applied(machine, host, reference):
-    def put_on(saved=None, **options):
+    def apply_profile(saved=None, **options):
         return becalm.apply_placement(saved or reference(), host=host, root=machine.root, **options)
 
-    return put_on
+    return apply_profile
 
 
 @pytest.fixture

@@ -21,16 +21,16 @@ pytestmark = [
 ]
 
 
-def killed(settings=None, put_on=lambda: True):
+def killed(settings=None, applied=lambda: True):
     """Kill an agent while it records the load of a run; return its group, which is there.
 
-    `put_on`: whether its settings are on, which they are only after the group has its first process.
+    `applied`: whether its settings are on, which they are only after the group has its first process.
     """
     agent = Agent()
     assert agent.define([settings or {}], ("sleep", "100"))["event"] == "done"
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals")
     result = unified_group() / f"becalm-{agent.pid}"
-    wait_for(lambda: processes(result) and put_on())
+    wait_for(lambda: processes(result) and applied())
     agent.kill()
     wait_for(lambda: not processes(result))
     return result

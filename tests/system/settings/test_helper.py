@@ -90,7 +90,7 @@ def test_settings_are_on_and_off(other):
         assert not is_on(other)
 
 
-def test_the_end_of_input_puts_back(other):
+def test_the_end_of_input_restores_the_settings(other):
     helper = Helper(NOBODY)
     helper.done("switch", writes=interval(other))
     assert helper.close() == 0
@@ -127,7 +127,7 @@ def test_settings_of_a_killed_helper_are_restored_by_its_guard(other):
     helper.close()
 
 
-def test_after_helper_and_guard_are_killed_a_reset_puts_back(other):
+def test_after_helper_and_guard_are_killed_a_reset_restores_the_settings(other):
     helper = Helper(NOBODY)
     helper.done("switch", writes=interval(other))
     for guard in guards(None):

@@ -156,7 +156,7 @@ def test_a_share_of_the_cpus_is_that_of_a_group_which_goes_again(as_before):
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_becalm_that_is_ended_while_the_program_runs_puts_back(as_before, number):
+def test_a_becalm_that_is_ended_while_the_program_runs_restores_the_settings(as_before, number):
     was = STAT.read_text()
     process = front("apply", "--set", f"stat_interval={as_before}", "--", "sleep", "3012345")
     wait_for(lambda: STAT.read_text().strip() == as_before and runs("3012345"))
@@ -172,7 +172,7 @@ SIZE = ("--budget", "none", "--most-runs", "150", "--confirm-loops", "4")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_tune_that_is_ended_puts_back_and_can_be_resumed(as_before, home, number):
+def test_a_tune_that_is_ended_restores_the_settings_and_can_be_resumed(as_before, home, number):
     was, log = settings(), home / "log"
     log.touch()
     program = ("sh", "-c", f"echo >> {log}; sleep 0.0123459")
@@ -373,7 +373,7 @@ def test_a_helper_that_was_stopped_and_then_killed_is_reported(sudo, as_before):
     wait_for(lambda: STAT.read_text() == was)
 
 
-def test_a_becalm_killed_that_used_sudo_puts_back(sudo, as_before):
+def test_a_becalm_killed_that_used_sudo_restores_the_settings(sudo, as_before):
     was = STAT.read_text()
     command = [*sudo.command, "apply", "--sudo", "--set", f"stat_interval={as_before}", "--", "sleep", "3012346"]
     process = subprocess.Popen(
