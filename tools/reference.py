@@ -37,7 +37,11 @@ from becalm.wording.findings import TABLE as FINDINGS
 Row = Mapping[str, Any]
 
 
-SCOPES = {"process": "Of the measured program", "live": "Of the running machine", "boot": "At the next boot"}
+SCOPES = {
+    "process": "Settings of the measured program",
+    "live": "Settings of the running machine",
+    "boot": "Settings that need a restart",
+}
 
 
 def knobs() -> str:
@@ -96,7 +100,7 @@ def load_sources() -> str:
     )
 
 
-SUBJECTS = {"record": "Of the record itself", "machine": "Of the machine", "programs": "Of the measured programs"}
+SUBJECTS = {"record": "The record itself", "machine": "The machine", "programs": "The measured programs"}
 
 
 def load_columns() -> str:

@@ -50,7 +50,7 @@ def test_knobs_are_those_of_the_catalogue():
     for section in sections:
         for fact in ("Values", "Group", "Why it matters", "What it costs", "Source"):
             assert re.search(rf"^- \*\*{fact}\*\*: \S", section, re.MULTILINE), section
-    boot = text.split("\n## At the next boot")[1]
+    boot = text.split("\n## Settings that need a restart")[1]
     assert boot.count("- **Kernel parameters**: `") == boot.count("\n### ")
 
 
