@@ -84,7 +84,7 @@ class RepeatedSchedules:
 
     @property
     def slowdowns(self) -> list[float]:
-        """The slow-down of each program alongside the others, in log units; NaN while it is not known."""
+        """The slowdown of each program alongside the others, in log units; NaN while it is not known."""
         if self.evidence is None:
             return [math.nan] * self.groups.programs
         changes = [

@@ -1,7 +1,7 @@
 """Programs by themselves and next to each other, in rounds of random order: the plan of `becalm corun`.
 
 A cell is a program next to others. In a round every program runs once by itself and once in each chosen cell, so that
-slow-downs are compared within rounds. A pilot, which is not counted, shows how long programs take. From that the plan
+slowdowns are compared within rounds. A pilot, which is not counted, shows how long programs take. From that the plan
 chooses the cells that fit into the budget: first pairs, in both directions and about equally many for each program;
 then the same pairs on the two threads of one core, where cores have two; then larger sets.
 
@@ -29,7 +29,7 @@ ROUNDS_OF_SETS = 12
 """Rounds of all pairs that must fit before larger sets are measured."""
 
 SLOWER = 1.3
-"""The expected slow-down of a program next to others, as a factor of its time by itself."""
+"""The expected slowdown of a program next to others, as a factor of its time by itself."""
 
 SLOWER_ON_A_CORE = 1.8
 """The same next to a program on the other thread of its core."""

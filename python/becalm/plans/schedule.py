@@ -48,7 +48,7 @@ class BackToTurns(StrEnum):
 
 
 class ScheduleEvidence(msgspec.Struct, frozen=True):
-    """The evidence of both schedules at a look. Errors and slow-downs are in log units; NaN while unknown.
+    """The evidence of both schedules at a look. Errors and slowdowns are in log units; NaN while unknown.
 
     - `fraction`: the share of the budget used
     - `turns`, `at_once`: rounds in turns, and groups of rounds at once

@@ -14,7 +14,7 @@
    CPU or fails next to another one.
 
 No rule may spoil the stated error. The signs of later pairs are fair coins whatever was decided before, so rules 1 to 3
-may look at anything. Rule 4 drops pairs after they were seen: the slow-down of both programs together is the same
+may look at anything. Rule 4 drops pairs after they were seen: the slowdown of both programs together is the same
 whichever sign the pairs had, so that test selects nothing; the other test has its own error level
 (`becalm.analysis.schedules`).
 """
@@ -39,7 +39,7 @@ OTHER = 0.1
 """Share of groups of the worse schedule after the pilot."""
 
 SLOWED = 0.01
-"""Mean slow-down of both programs above which they are not measured at once."""
+"""Mean slowdown of both programs above which they are not measured at once."""
 
 SHARP = 0.02 / 3
 """Standard error with which a change of the difference by 2 % would certainly be seen."""

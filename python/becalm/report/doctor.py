@@ -227,7 +227,7 @@ def noise(floor: Noise) -> str:
 
 
 SHARED, SLOWED = 0.1, 0.01
-"""The correlation from which noise is called shared, and the slow-down by a twin from which it is mentioned."""
+"""The correlation from which noise is called shared, and the slowdown by a twin from which it is mentioned."""
 
 WORTH = 1.1
 """The gain in precision from which running at the same time is recommended."""

@@ -245,7 +245,7 @@ class CoRunProfile(Result, frozen=True, dict=True):
 
         The pressure is the misses of the last cache per 1,000 instructions where all programs have counters; otherwise
         the mean share of speed that its neighbours in pairs lost, None where it hardly ran next to any of them. The
-        sensitivity is the mean slow-down next to one other program, less 1.
+        sensitivity is the mean slowdown next to one other program, less 1.
         """
         counted = all(program.counted and program.counted.misses_per_thousand is not None for program in self.programs)
         tasks = []

@@ -33,7 +33,7 @@ class CostOrigin(StrEnum):
 
 
 class PlacementObjective(StrEnum):
-    """The figure that is averaged over the tasks: degradation D (Anderson, 6.21), or slow-down D/(1 - D) (Jiang et al.
+    """The figure that is averaged over the tasks: degradation D (Anderson, 6.21), or slowdown D/(1 - D) (Jiang et al.
     2011, CPI alongside over CPI alone, less 1). Their optima may differ."""
 
     DEGRADATION = "degradation"
@@ -165,7 +165,7 @@ def check_cost(task: str, others: Sequence[str], cost: float, error: float) -> N
     if cost >= 1:
         raise UsageError(
             f"The cost of {task} next to {alongside} is {cost:g}. A cost is the share of speed that is lost, "
-            "1 - alone/alongside, and below 1; a slow-down s is s/(1 + s)."
+            "1 - alone/alongside, and below 1; a slowdown s is s/(1 + s)."
         )
 
 

@@ -1,4 +1,4 @@
-"""The slow-down of programs that run at the same time, from successive groups of runs in turns and at once."""
+"""The slowdown of programs that run at the same time, from successive groups of runs in turns and at once."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from becalm.stats.huber import location
 
 
 def slowdown(levels: Floats, at_once: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Return the slow-down at the same time and its standard error, in log units; NaN while they are not known.
+    """Return the slowdown at the same time and its standard error, in log units; NaN while they are not known.
 
     `levels`: mean natural logarithm of the times of each group, programs counting equally; `at_once`: its kind; both of
     shape (groups,), in order of time. Each group of the rarer kind is compared with its nearest neighbours of the other
-    kind, before and after it, so that slow drift is not a slow-down; the result is Huber's location of these
+    kind, before and after it, so that slow drift is not a slowdown; the result is Huber's location of these
     differences.
     """
     mostly_at_once = 2 * int(at_once.sum()) > len(at_once)

@@ -11,7 +11,7 @@ from becalm.wording.numbers import percent
 Numbers = Mapping[str, Any]
 
 CLEAR = 3
-"""The number of standard errors from which a slow-down is shown."""
+"""The number of standard errors from which a slowdown is shown."""
 
 ENOUGH = 12
 """The rounds in turns from which their error shows whether the difference changes when programs run at once."""

@@ -1,4 +1,4 @@
-"""The slow-down of programs alongside each other."""
+"""The slowdown of programs alongside each other."""
 
 import math
 
