@@ -203,7 +203,7 @@ def command_reset(
 @output.as_json
 @output.plain
 def command_status(host: str, root: str | None, as_json: bool, plain: bool) -> None:
-    """Report which settings becalm has applied, by whom and when."""
+    """Report which settings becalm has applied, who applied them and when."""
     from becalm.report import settings as report
 
     status = becalm.status(host, root=root)

@@ -221,7 +221,7 @@ class AgentHost:
 
     @checked_answers
     def status(self) -> Status:
-        """Return the settings that are applied, by whom and when."""
+        """Return the settings that are applied, who applied them and when."""
         from becalm.results.settings import Status
 
         return Status.from_json(self._conversation.ask({"do": "status"}))

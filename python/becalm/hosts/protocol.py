@@ -178,7 +178,7 @@ class Host(AbstractContextManager["Host"], Protocol):
         ...
 
     def status(self) -> Status:
-        """Return the settings that are applied, by whom and when."""
+        """Return the settings that are applied, who applied them and when."""
         ...
 
     def define(

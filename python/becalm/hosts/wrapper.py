@@ -93,7 +93,7 @@ class Wrapper(Generic[Inner]):
         return self.inner.restore(force=force, mine=mine)
 
     def status(self) -> Status:
-        """Return the settings that are applied, by whom and when."""
+        """Return the settings that are applied, who applied them and when."""
         return self.inner.status()
 
     def define(

@@ -293,7 +293,7 @@ def _interrupts(elsewhere: Sequence[str]) -> str:
 
 
 def status(result: Status, host: str = "local", *, root: str | None = None) -> RenderableType:
-    """Return the report on the settings that are applied, by whom and when."""
+    """Return the report on the settings that are applied, who applied them and when."""
     command = reset_command(host, root=root)
     parts: list[RenderableType] = []
     if result.busy:

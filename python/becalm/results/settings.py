@@ -177,7 +177,7 @@ class LeftGroup(msgspec.Struct, frozen=True):
 
 
 class Status(Result, frozen=True):
-    """The settings that are applied, by whom and when; `title` is empty when nothing is applied.
+    """The settings that are applied, who applied them and when; `title` is empty when nothing is applied.
 
     - `at`: Unix time, s
     - `standing`: whether the settings stay until reset; otherwise their becalm is running (`busy` names it) or was

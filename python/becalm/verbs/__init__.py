@@ -85,7 +85,9 @@ TABLE = (
         module="settings",
     ),
     Verb("reset", "Restore every setting that becalm has changed.", "settings.reset", module="settings"),
-    Verb("status", "Report which settings are applied, by whom, since when.", "settings.status", module="settings"),
+    Verb(
+        "status", "Report which settings are applied, who applied them and when.", "settings.status", module="settings"
+    ),
     Verb(
         "export-settings",
         "Write settings as files that hold without becalm.",

@@ -327,7 +327,7 @@ TABLE = (
     Tool("reset", "Restore the settings that this server has applied.", Consent.LOOK, (), _reset, changes=True),
     Tool(
         "status",
-        "Report which settings are applied, by whom, what the user permits, and how much measuring time is left.",
+        "Report which settings are applied, by which user, what the user permits, and how much measuring time is left.",
         Consent.LOOK,
         (),
         _status,

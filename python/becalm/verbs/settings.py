@@ -177,7 +177,7 @@ def reset(
 
 
 def status(host: str | Host = "local", *, root: str | None = None) -> Status:
-    """Return the settings applied on a host, by whom and since when. Needs no rights. Raises MachineError."""
+    """Return the settings applied on a host, who applied them and since when. Needs no rights. Raises MachineError."""
     with _settings_host(host, Access(root=root)) as machine:
         return machine.status()
 
