@@ -135,11 +135,11 @@ def _refuse(kind: str, factors: tuple[Factor, ...], options: DesignOptions) -> N
     heads = [factor.name for factor in factors] + list(options.responses)
     for head in heads:
         if head.lower() in {*PLACES, *ASIDE}:
-            raise UsageError(f"{head!r} is the name of a column that the file has anyway. Call it otherwise.")
+            raise UsageError(f"{head!r} is the name of a column that every worksheet has. Choose another name.")
     if twice := sorted({head for head in heads if heads.count(head) > 1}):
-        raise UsageError(f"{twice[0]!r} would be the name of two columns. Name each once.")
+        raise UsageError(f"{twice[0]!r} would be the name of two columns. Give each column its own name.")
     if wrong := [response for response in options.responses if "=" in response or not response.strip()]:
-        raise UsageError(f"A response has a name without =, not {wrong[0]!r}.")
+        raise UsageError(f"The name of a response must not be empty or contain =; {wrong[0]!r} does not fit.")
 
 
 def _check_levels(factors: tuple[Factor, ...], planned: Floats, actual: Floats) -> None:
@@ -153,9 +153,9 @@ def _check_levels(factors: tuple[Factor, ...], planned: Floats, actual: Floats) 
         places, levels = np.unique(planned[:, index].round(9)), np.unique(actual[:, index].round(9))
         if len(levels) < len(places):
             raise UsageError(
-                f"{factor.name} has too few whole numbers for the {len(places)} levels of this design: it would have "
-                f"{len(levels)}. Take a wider range, a design with fewer levels (--alpha face-centred has three), or "
-                "becalm design factorial, which has two."
+                f"The range of {factor.name} has too few whole numbers for the {len(places)} levels of this design: "
+                f"only {len(levels)} would differ. Take a wider range, a design with fewer levels (--alpha "
+                "face-centred has three), or becalm design factorial, which has two."
             )
 
 
@@ -169,7 +169,7 @@ def _refuse_more_choices(factors: tuple[Factor, ...], instead: str = "") -> None
 
 def _factorial(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
     count = len(factors)
-    _refuse_more_choices(factors, ", or take becalm design central, which is made once for each choice")
+    _refuse_more_choices(factors, ", or take becalm design central, which has its points once for each choice")
     if count > MOST_FACTORS:
         raise UsageError(f"A two-level design has {MOST_FACTORS} factors at most, not {count}.")
     ways = [bool(options.generators), options.cube is not None, options.resolution is not None]
@@ -186,7 +186,7 @@ def _factorial(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
     )
     if options.fold:
         if options.blocks > 1:
-            raise UsageError("--fold makes two blocks, what was run and its foldover. Leave --blocks out.")
+            raise UsageError("--fold makes two blocks, the design and its foldover. Leave out --blocks.")
         numbers = folded_factors(options.fold, [factor.name for factor in factors])
         design = fold_fraction(cube, numbers)
         return _two_level(
@@ -207,7 +207,7 @@ def _halves(points: Floats) -> Ints:
 def _plackett_burman(factors: tuple[Factor, ...], options: DesignOptions) -> Points:
     _refuse_more_choices(factors)
     if options.blocks > 1:
-        raise UsageError("A Plackett-Burman design is in one block, or with --fold in two. Leave --blocks out.")
+        raise UsageError("A Plackett-Burman design has one block, or two with --fold. Leave out --blocks.")
     points = plackett_burman(len(factors), options.cube)
     numbers = folded_factors(options.fold, [factor.name for factor in factors])
     if numbers:
@@ -243,7 +243,7 @@ def _centres(factors: tuple[Factor, ...], options: DesignOptions, blocks: int) -
     if options.centre is not None and options.centre[1] is not None:
         raise UsageError("A factorial has no axial points: give --centre one number.")
     if inside and all(factor.categorical for factor in factors):
-        raise UsageError("Choices have no centre between them, and there are no other factors. Leave --centre out.")
+        raise UsageError("Choices have no centre between them, and all factors are choices. Leave out --centre.")
     sides = [(-1.0, 1.0) if factor.categorical else (0.0,) for factor in factors]
     return [
         (np.array(row), "centre", block) for block in range(blocks) for row in product(*sides) for _ in range(inside)
@@ -295,7 +295,7 @@ KINDS: Mapping[str, DesignKind] = {
         ("resolution", "cube", "generators", "replicates", "fold"),
     ),
     "plackett-burman": DesignKind(
-        "two levels of up to 47 factors in few more runs than factors: which of many matter",
+        "two levels of up to 47 factors, in few more runs than factors: which of many factors matter",
         _plackett_burman,
         ("cube", "replicates", "fold"),
     ),

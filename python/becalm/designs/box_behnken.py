@@ -61,10 +61,12 @@ def box_behnken(count: int, centre: int | None = None, blocks: int = 1) -> BoxBe
         )
     if blocks not in (1, published.blocks):
         numbers = f"1 or {published.blocks}" if published.blocks > 1 else "1"
-        raise UsageError(f"The Box-Behnken design of {count} factors is in {numbers} blocks, not {blocks}.")
+        raise UsageError(f"The Box-Behnken design of {count} factors has {numbers} blocks, not {blocks}.")
     inside = centre if centre is not None else published.centre // blocks
     if inside < 1:
-        raise UsageError("A Box-Behnken design needs a centre point in each block; three or more show the noise.")
+        raise UsageError(
+            "A Box-Behnken design needs a centre point in each block; three or more also estimate the noise."
+        )
     rows: list[tuple[Floats, str, int]] = []
     for place, groups in enumerate(published.groups):
         for group in groups.split():

@@ -20,9 +20,9 @@ from becalm.errors import UsageError
 from becalm.stats.arrays import Floats, Ints
 
 ALPHAS: Mapping[str, str] = {
-    "rotatable": "predictions are equally sure in all directions: the fourth root of the cube's points",
+    "rotatable": "predictions are equally precise in all directions: the fourth root of the cube's points",
     "face-centred": "axial points on the cube's faces: three levels, nothing outside the range",
-    "inscribed": "rotatable, drawn in so that the axial points are the ends of the range",
+    "inscribed": "rotatable, shrunk so that the axial points are the ends of the range",
     "spherical": "axial points as far out as the cube's corners: the square root of the number of factors",
     "orthogonal": "squares are uncorrelated; in blocks: all effects are independent of the blocks",
 }
@@ -60,16 +60,22 @@ def composite(
         raise UsageError(f"A central composite design has {LEAST} to {MOST} numeric factors, not {count}.")
     if blocks < 1 or (blocks > 1 and (blocks - 1).bit_count() != 1):
         raise UsageError(
-            f"A central composite design is in 1, 2, 3, 5 or 9 blocks, not {blocks}: the axial points are one."
+            f"A central composite design has 1, 2, 3, 5 or 9 blocks, not {blocks}: the axial points are one block, "
+            "next to 1, 2, 4 or 8 of the cube."
         )
     cube = full_factorial(count) if count < 5 else smallest_fraction(count, 5)
     cube_blocks = max(1, blocks - 1)
     words = confounding(cube, cube_blocks) if cube_blocks > 1 else ()
     if words and len(shortest := span(words)[0]) < 3 and cube_blocks > 1:
-        raise UsageError(f"In {blocks} blocks the interaction {shortest.text} would be lost. Take fewer blocks.")
+        raise UsageError(
+            f"In {blocks} blocks the effect of the interaction {shortest.text} could not be estimated. Take fewer "
+            "blocks."
+        )
     cube_centres, axial_centres = centre if centre is not None else _default_centres(count, blocks)
     if cube_centres < 0 or axial_centres < 0 or cube_centres + axial_centres == 0:
-        raise UsageError("A central composite design needs a centre point at least; three or more show the noise.")
+        raise UsageError(
+            "A central composite design needs at least one centre point; three or more also estimate the noise."
+        )
     distance = _alpha(alpha, cube, cube_centres * cube_blocks, axial_centres, blocks)
     corner, tip = (1 / distance, 1.0) if alpha == "inscribed" else (1.0, distance)
     axial = np.zeros((2 * count, count))
@@ -109,7 +115,7 @@ def _default_centres(count: int, blocks: int) -> tuple[int, int]:
 def _alpha(kind: str | float, cube: Fraction, cube_centres: int, axial_centres: int, blocks: int) -> float:
     if not isinstance(kind, str):
         if not (math.isfinite(kind) and kind > 0):
-            raise UsageError(f"Axial points lie at a distance above 0, not {kind}.")
+            raise UsageError(f"The distance of axial points must be above 0, not {kind}.")
         return float(kind)
     corners, count = len(cube.points), cube.count
     if kind in ("rotatable", "inscribed"):

@@ -95,9 +95,7 @@ class Fraction(msgspec.Struct, frozen=True):
 def full_factorial(count: int) -> Fraction:
     """Return the full factorial. Raises UsageError for more than MOST_RUNS points."""
     if 2**count > MOST_RUNS:
-        raise UsageError(
-            f"A whole factorial of {count} factors has {2**count:,} runs. Take a fraction: --resolution 4."
-        )
+        raise UsageError(f"A full factorial of {count} factors has {2**count:,} runs. Take a fraction: --resolution 4.")
     numbers = np.arange(2**count)[:, None]
     return Fraction(count, np.where(numbers >> np.arange(count) & 1, 1.0, -1.0))
 
@@ -110,8 +108,9 @@ def fraction(count: int, generators: Sequence[str]) -> Fraction:
         name = new.strip()
         if not equals or len(name) != 1 or name not in LETTERS[:count]:
             raise UsageError(
-                f"{text!r} is not a generator. Write a factor's letter, = and the product that it takes: D=ABC. The "
-                f"factors are {LETTERS[0]} to {LETTERS[count - 1]}, without I, in the order in which they are named."
+                f"{text!r} is not a generator. Write a factor's letter, = and the product that gives its levels: "
+                f"D=ABC. The letters are {LETTERS[0]} to {LETTERS[count - 1]}, without I, in the order in which the "
+                "factors are named."
             )
         index = LETTERS.index(name)
         if index in words:
@@ -120,7 +119,7 @@ def fraction(count: int, generators: Sequence[str]) -> Fraction:
     base = [index for index in range(count) if index not in words]
     if len(base) < 1 or any(set(word.members) - set(base) for word in words.values()):
         raise UsageError(
-            "Generators are products of factors that have none themselves, and one factor is left at least."
+            "A generator must be a product of factors without generators, and at least one factor must have none."
         )
     base_points = full_factorial(len(base)).points
     points = np.empty((len(base_points), count))
@@ -130,7 +129,7 @@ def fraction(count: int, generators: Sequence[str]) -> Fraction:
     # The identity is the product of a factor and the word that generates it.
     defining = span(word * Word.of(index) for index, word in sorted(words.items()))
     if defining and len(defining[0]) < 2:
-        raise UsageError("With these generators a factor would not vary at all.")
+        raise UsageError("With these generators one factor would have the same level in all runs.")
     return Fraction(count, points, tuple(sorted(words.items())), defining)
 
 
@@ -154,8 +153,8 @@ def best_fraction(count: int, runs: int) -> Fraction:
             texts = [f"{LETTERS[base + index]}={word.text}" for index, word in enumerate(words)]
             return fraction(count, texts)
     raise UsageError(
-        f"{runs} runs are too few for {count} factors: no two of them could be distinguished. Take "
-        f"{2 ** count.bit_length()} or more."
+        f"{runs} runs are too few to distinguish the effects of {count} factors. Take {2 ** count.bit_length()} or "
+        "more."
     )
 
 

@@ -42,7 +42,9 @@ def folded_factors(choices: Sequence[str], names: Sequence[str]) -> tuple[int, .
         elif len(choice) == 1 and choice in LETTERS[: len(names)]:
             numbers.add(LETTERS.index(choice))
         else:
-            raise UsageError(f"--fold takes all, or a factor's name or letter: {', '.join(names)}. Not {choice!r}.")
+            raise UsageError(
+                f"--fold takes all, or the name or letter of a factor ({', '.join(names)}), not {choice!r}."
+            )
     return tuple(sorted(numbers))
 
 
@@ -56,7 +58,9 @@ def fold_over(points: Floats, numbers: Sequence[int]) -> Floats:
 def fold_fraction(cube: Fraction, numbers: Sequence[int]) -> Folding:
     """Return a fraction and its foldover as one design. Raises UsageError where the foldover repeats the same runs."""
     if not cube.defining:
-        raise UsageError("A whole factorial folded has the same runs again: that is --replicates 2.")
+        raise UsageError(
+            "The foldover of a full factorial repeats the same runs. Use --replicates 2 instead of --fold."
+        )
     mask = Word.of(*numbers).factors
     common = [word for word in cube.defining if (word.factors & mask).bit_count() % 2 == 0]
     removed = tuple(word for word in cube.defining if word not in common)
@@ -64,7 +68,7 @@ def fold_fraction(cube: Fraction, numbers: Sequence[int]) -> Folding:
         relation = " = ".join(["I", *(word.text for word in cube.defining[:4])])
         single = LETTERS[cube.defining[0].members[0]]
         raise UsageError(
-            f"Folded so, this fraction has the same runs again: every word of {relation} has an even number of the "
-            f"factors that are folded. Fold a single one: --fold {single}."
+            f"This foldover would repeat the same runs: every word of {relation} has an even number of the folded "
+            f"factors. Fold one factor only: --fold {single}."
         )
     return Folding(Fraction(cube.count, fold_over(cube.points, numbers), (), tuple(common)), removed[:1])

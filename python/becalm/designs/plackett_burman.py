@@ -42,14 +42,16 @@ SIZES = (12, 20, 24, 28, 36, 44, 48)
 def plackett_burman(count: int, runs: int | None = None) -> Floats:
     """Return points of `count` factors, shape (runs, count), of -1 and 1. Raises UsageError for an unknown design."""
     if count < 2 or count >= SIZES[-1]:
-        raise UsageError(f"Plackett-Burman designs are of 2 to {SIZES[-1] - 1} factors, not {count}.")
+        raise UsageError(f"Plackett-Burman designs have 2 to {SIZES[-1] - 1} factors, not {count}.")
     if runs is None:
         runs = next(size for size in SIZES if size > count)
     if runs not in SIZES:
-        regular = " Those of 8, 16 and 32 runs are becalm design factorial --runs N." if runs in (8, 16, 32) else ""
+        regular = " For 8, 16 and 32 runs use becalm design factorial --runs N." if runs in (8, 16, 32) else ""
         raise UsageError(f"Plackett-Burman designs have {', '.join(map(str, SIZES))} runs, not {runs}.{regular}")
     if runs <= count:
-        raise UsageError(f"{runs} runs tell {runs - 1} factors apart, not {count}. Leave --runs out, or take more.")
+        raise UsageError(
+            f"{runs} runs can distinguish at most {runs - 1} factors, not {count}. Leave out --runs, or take more runs."
+        )
     low = -np.ones((1, runs - 1))
     return np.asarray(np.vstack([_upper(runs), low])[:, :count])
 

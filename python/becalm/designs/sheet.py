@@ -61,7 +61,7 @@ def read(content: str, name: str, factors: Sequence[Factor] = (), responses: Seq
         raise UsageError(f"{name} has no column {unknown[0]!r} to fit. It has: {', '.join(columns) or 'none'}.")
     selected = {response: columns[response] for response in responses or columns}
     if not selected:
-        raise UsageError(f"{name} has no column for what was measured. Add one, with its name at the top.")
+        raise UsageError(f"{name} has no column of measured values. Add one, with a heading.")
     places = {text.lower(): index for index, text in enumerate(head) if text.lower() in PLACES}
     coded, blocks, order = [], [], []
     values: dict[str, list[float]] = {response: [] for response in selected}
@@ -78,8 +78,8 @@ def read(content: str, name: str, factors: Sequence[Factor] = (), responses: Seq
             # Read as two runs, the copy would be a replicate without any difference: no pure error, and a false lack of
             # fit.
             raise UsageError(
-                f"{name}, line {line}: run {run} is there already, in line {first}. Remove the copy; a run that was "
-                "made once more has its own number."
+                f"{name}, line {line}: run {run} is already in line {first}. Remove the copy, or give a repeated "
+                "run a number of its own."
             )
         for response, index in selected.items():
             values[response].append(
@@ -109,14 +109,14 @@ def _cells(content: str, name: str) -> tuple[list[str], list[tuple[int, list[str
         _check_decimals([cell for row in table[1:] for cell in row], name)
         table = [table[0], *([_decimal(cell) for cell in row] for row in table[1:])]
     if not table or not any(table[0]):
-        raise UsageError(f"{name} is empty. Write a design with: becalm design central time=80..90min --csv")
+        raise UsageError(f"{name} is empty. Make a worksheet with: becalm design central time=80..90min --csv")
     head = table[0]
     rows = [(number, row) for number, row in enumerate(table[1:], 2) if any(row)]
     if not rows:
-        raise UsageError(f"{name} has a head and no runs.")
+        raise UsageError(f"{name} has a line of headings, but no runs.")
     for line, row in rows:
         if len(row) > len(head) and any(row[len(head) :]):
-            raise UsageError(f"{name}, line {line}: {len(row)} cells under a head of {len(head)}.")
+            raise UsageError(f"{name}, line {line}: {len(row)} cells under {len(head)} headings.")
     return head, [(line, [*row, *[""] * (len(head) - len(row))]) for line, row in rows]
 
 
@@ -126,12 +126,13 @@ def _check_decimals(cells: Sequence[str], name: str) -> None:
     points = [cell for cell in cells if re.fullmatch(r"[+-]?\d+\.\d+", cell)]
     if commas and points:
         raise UsageError(
-            f"{name} has numbers with commas ({commas[0]}) and with points ({points[0]}), and one of them may set off "
-            "thousands. Write all decimals with points, and no thousands."
+            f"{name} has numbers with commas ({commas[0]}) and with points ({points[0]}), and one of the two may "
+            "separate thousands. Write decimals with points, and leave out separators of thousands."
         )
     if commas and all(re.fullmatch(r"[+-]?[1-9]\d{0,2},\d{3}", comma) for comma in commas):
         raise UsageError(
-            f"{name} has {commas[0]}, which can be read in two ways. Write decimals with points, and no thousands."
+            f"{name} has {commas[0]}, which is ambiguous. Write decimals with points, and leave out separators of "
+            "thousands."
         )
 
 
@@ -158,8 +159,8 @@ def _factors(head: Sequence[str], factors: Sequence[Factor], name: str) -> dict[
         raise UsageError(f"{name} has no column {next(iter(by_name))!r}. Its columns are: {', '.join(head)}.")
     if not by_column:
         raise UsageError(
-            f"{name} does not name what was varied: no column has a range. Write it at the top of the column, "
-            "time=80..90min, or give it: --factor time=80..90min."
+            f"{name} has no factors: no column heading has a range. Write the range in the heading, time=80..90min, "
+            "or name it: --factor time=80..90min."
         )
     return by_column
 

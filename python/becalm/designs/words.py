@@ -38,9 +38,7 @@ class Word(msgspec.Struct, frozen=True, order=True):
         sign, letters = (-1, text.strip()[1:]) if text.strip().startswith("-") else (1, text.strip().removeprefix("+"))
         allowed = LETTERS[:count]
         if not letters or set(letters) - set(allowed) or len(set(letters)) < len(letters):
-            raise UsageError(
-                f"{text.strip()!r} is not a product of some of the factors {', '.join(allowed)}, each once."
-            )
+            raise UsageError(f"{text.strip()!r} is not a product of different factors among {', '.join(allowed)}.")
         return cls.of(*(LETTERS.index(letter) for letter in letters), sign=sign)
 
     def __mul__(self, other: Word) -> Word:

@@ -68,13 +68,13 @@ def box_cox(matrix: Floats, y: Floats, level: float = 0.05) -> BoxCox:
     `level`: the error level of the interval. Raises ValueError for a response that is not above 0, and where no run is
     left for the error."""
     if (y <= 0).any():
-        raise ValueError(f"A power needs values above 0; the smallest is {y.min():g}.")
+        raise ValueError(f"A power transformation needs values above 0; the smallest is {y.min():g}.")
     logs = np.log(y)
     # In units of the geometric mean the normalised response is the transformed one.
     scaled = np.exp(logs - logs.mean())
     first = fit(matrix, scaled)
     if first.freedom < 1:
-        raise ValueError("There are no runs left for the error.")
+        raise ValueError("No runs are left to estimate the error.")
     basis, count = first.basis, len(y)
 
     def likelihood(power: float) -> float:

@@ -94,7 +94,7 @@ def test_replicates_and_blocks_of_a_factorial():
     [
         ("latin", ["a=0..1"], {}, "There is no design 'latin'"),
         ("central", [], {}, "needs factors"),
-        ("central", ["a=0..1", "a=0..2"], {}, "there twice"),
+        ("central", ["a=0..1", "a=0..2"], {}, "named twice"),
         ("central", ["a=0..1"], {}, "2 to 15 numeric factors, not 1"),
         ("box-behnken", ["a=0..1", "b=0..1", "c=x,y"], {}, "3 to 7 numeric factors, not 2"),
         ("factorial", ["a=0..1", "c=x,y,z"], {}, "3 choices"),
@@ -103,7 +103,7 @@ def test_replicates_and_blocks_of_a_factorial():
         ("central", ["a=0..1", "b=0..1"], {"resolution": 5}, "--resolution is for becalm design factorial"),
         ("factorial", ["a=0..1", "b=0..1", "c=0..1"], {"resolution": 3, "runs": 4}, "each choose the fraction"),
         ("factorial", [f"f{n}=0..1" for n in range(16)], {"runs": 16}, "15 factors at most"),
-        ("factorial", ["run=0..1", "b=0..1"], {}, "has anyway"),
+        ("factorial", ["run=0..1", "b=0..1"], {}, "every worksheet has"),
         ("factorial", ["a=0..1", "y=0..1"], {}, "two columns"),
     ],
 )

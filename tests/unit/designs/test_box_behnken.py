@@ -52,7 +52,7 @@ def test_the_runs_of_the_trebuchet_are_it():
 
 @pytest.mark.parametrize(
     ("count", "options", "message"),
-    [(2, {}, "3 to 7"), (8, {}, "3 to 7"), (3, {"blocks": 2}, "in 1 blocks"), (5, {"centre": 0}, "centre point")],
+    [(2, {}, "3 to 7"), (8, {}, "3 to 7"), (3, {"blocks": 2}, "has 1 blocks"), (5, {"centre": 0}, "centre point")],
 )
 def test_impossible_box_behnken_designs_are_refused(count, options, message):
     with pytest.raises(UsageError, match=message):

@@ -79,7 +79,7 @@ def test_every_kind_is_described(kind):
         ({"count": 3, "alpha": "near"}, "--alpha is one of"),
         ({"count": 3, "alpha": -1.0}, "above 0"),
         ({"count": 3, "blocks": 4}, "blocks"),
-        ({"count": 3, "blocks": 5}, "would be lost"),
+        ({"count": 3, "blocks": 5}, "could not be estimated"),
         ({"count": 3, "centre": (0, 0)}, "centre point"),
     ],
 )

@@ -97,7 +97,7 @@ def test_blocks_of_a_fraction_are_clear_of_its_relation():
         (["D=AX"], "not a product"),
         (["D=AA"], "not a product"),
         (["D=ABC", "D=AB"], "two generators"),
-        (["C=AD", "D=AB"], "have none themselves"),
+        (["C=AD", "D=AB"], "must be a product of factors without generators"),
     ],
 )
 def test_wrong_generators_are_refused(generators, message):

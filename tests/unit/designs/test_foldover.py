@@ -50,7 +50,7 @@ def test_a_half_of_resolution_three_becomes_whole():
 
 
 def test_folding_that_repeats_the_runs_is_refused():
-    with pytest.raises(UsageError, match="Fold a single one: --fold A"):
+    with pytest.raises(UsageError, match="Fold one factor only: --fold A"):
         fold_fraction(fraction(4, ["D=ABC"]), range(4))
     with pytest.raises(UsageError, match="--replicates 2"):
         fold_fraction(full_factorial(3), range(3))
@@ -60,7 +60,7 @@ def test_factors_are_named_or_lettered():
     assert folded_factors(["all"], ["x", "y"]) == (0, 1)
     assert folded_factors(["y", "A"], ["x", "y"]) == (0, 1)
     assert folded_factors(["all"], ["all", "y"]) == (0,), "a factor that is called so"
-    with pytest.raises(UsageError, match="Not 'z'"):
+    with pytest.raises(UsageError, match="not 'z'"):
         folded_factors(["z"], ["x", "y"])
 
 

@@ -41,7 +41,7 @@ def test_it_finds_the_scale_on_which_the_model_holds():
 def test_responses_without_a_power_are_refused():
     with pytest.raises(ValueError, match="above 0; the smallest is 0"):
         box_cox(np.ones((5, 1)), np.array([0.0, 1, 2, 3, 4]))
-    with pytest.raises(ValueError, match="no runs left"):
+    with pytest.raises(ValueError, match="No runs are left"):
         box_cox(np.eye(4), np.array([1.0, 2, 3, 4]))
 
 
