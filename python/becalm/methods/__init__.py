@@ -68,7 +68,7 @@ TABLE = (
         "race",
         "becalm.methods.race",
         "race",
-        "many combinations on few runs each; runs go where they can still change the choice",
+        "many combinations with few runs each; more runs where they can still change the choice",
         TrialDesign(loops=1, runs=4, warmups=None),
         lasts=True,
         knows_lists=True,
@@ -91,7 +91,7 @@ TABLE = (
         "anneal",
         "becalm.methods.anneal",
         "anneal",
-        "simulated annealing: settings are added in random order, worse ones at first accepted, too",
+        "simulated annealing: adds settings in random order, and at first accepts worse ones, too",
         TrialDesign(),
     ),
     MethodRow(

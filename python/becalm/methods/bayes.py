@@ -45,7 +45,7 @@ def bayes(space: Space, rule: TrialDesign, rng: np.random.Generator, *, sampler:
     proposer = _Proposer(space, sampler, int(rng.integers(2**31)))
     blocks = Blocks(rule, EVALUATIONS)
     if not space.factors or blocks.room() < 1:
-        return Choice(NO_SETTINGS, "There is nothing to vary, or no runs to compare it with.")
+        return Choice(NO_SETTINGS, "There is nothing to vary, or the limit of runs is too low for one trial.")
     places = Places(space)
     count = min(FIRST, max(2, blocks.planned // 3))
     seen = [places.settings(at) for at in places.scatter(count, rng)]
@@ -53,13 +53,15 @@ def bayes(space: Space, rule: TrialDesign, rng: np.random.Generator, *, sampler:
         yield from blocks.ask(seen, "places scattered over the space", NO_SETTINGS)
         while blocks.left:
             before = blocks.trials
-            yield from blocks.proceed(1, proposer.next(blocks, BATCH), "what Optuna proposes, and the best again")
+            yield from blocks.proceed(
+                1, proposer.next(blocks, BATCH), "a proposal of Optuna, and the best so far again"
+            )
             if blocks.trials == before:
                 break
         yield from blocks.final()
     return blocks.choice(
-        some=f"Chosen is the best of what Optuna proposed in {blocks.spent()}.",
-        none=f"Optuna's proposals had nothing that is faster than the default in {blocks.spent()}.",
+        some=f"Optuna's best proposal was chosen after {blocks.spent()}.",
+        none=f"None of Optuna's proposals was faster than the default in {blocks.spent()}.",
     )
 
 
@@ -71,14 +73,14 @@ class _Proposer:
             import optuna
         except ImportError:
             raise UsageError(
-                f"--method bayes needs Optuna, which is not installed: {install('optuna')}. The other methods need "
-                "nothing more."
+                f"--method bayes needs Optuna, which is not installed: {install('optuna')}. The other methods do "
+                "not need it."
             ) from None
         # Without PyTorch Optuna makes a Gaussian process that fails at its first proposal.
         if sampler == "gp" and not _is_installed("torch"):
             raise UsageError(
-                f"--sampler gp needs PyTorch, which is not installed: {install('torch')} (hundreds of megabytes). Or "
-                "take --sampler tpe, which is the usual one."
+                f"--sampler gp needs PyTorch, which is not installed: {install('torch')} (hundreds of megabytes). "
+                "Or take --sampler tpe, the default."
             )
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self._optuna: Any = optuna

@@ -125,4 +125,4 @@ class Blocks:
     def spent(self) -> str:
         """Return the number of trials, as a part of a sentence."""
         failed = lost_trials(self.times.failures, self.times.ended_early)
-        return f"{self.trials} trials{failed} ({self.runs} runs with those of the default)"
+        return f"{self.trials} trials{failed} ({self.runs} runs, including those of the default)"

@@ -83,9 +83,9 @@ class _Golden:
         while True:
             pair = self.at(bracket.left), self.at(bracket.right)
             if pair[0] == pair[1]:
-                return "there is nothing between the last two of them"
+                return "no value lies between the last two places"
             if len(self._probes | dict.fromkeys(pair)) > self._most:
-                return f"that is the limit of {self._most} places"
+                return f"the limit of {self._most} places was reached"
             for settings, place in zip(pair, (bracket.left, bracket.right), strict=True):
                 self._probes.setdefault(settings, place)
             first_is_faster = yield from self.compare(pair)
@@ -94,7 +94,7 @@ class _Golden:
             if first_is_faster is None:
                 return f"the limit of {self.blocks.rule.most_runs} runs was reached"
             if self.level_within(bracket):
-                return "the last of them do not differ by more than the noise"
+                return "the last places do not differ by more than the noise"
             bracket = bracket.narrowed(first_is_faster)
 
     def at(self, place: float) -> Settings:
@@ -148,7 +148,7 @@ class _Golden:
         chosen = self.best()
         tried = sum(self.blocks.times.trials(probe) > 0 for probe in self._probes)
         outcome = (
-            "found nothing on its line that is faster than the default"
+            "found nothing faster than the default on its line"
             if chosen == NO_SETTINGS
             else f"chose {self.path.worded(self._probes[chosen])}"
         )

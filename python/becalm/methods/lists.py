@@ -40,7 +40,7 @@ def with_lists(method: Method) -> Method:
         if not math.isfinite(best.value(rule.objective)) or choice.settings in (best.settings, NO_SETTINGS):
             return choice
         name = lists[best.settings]
-        why = f"what was chosen against the list of {name}"
+        why = f"the choice of the search against the list of {name}"
         arms = (choice.settings, best.settings)
         try:
             mine, other = yield Ask(arms, final, rule.runs, rule.warmup_runs, why, choice.settings)
@@ -56,4 +56,4 @@ def _better(choice: Choice, mine: Sample, other: Sample, rule: TrialDesign, name
     ours, theirs = mine.value(rule.objective), other.value(rule.objective)
     if not theirs < ours:
         return choice
-    return Choice(other.settings, f"{choice.why} But the list of {name} varied less than that, and is chosen.")
+    return Choice(other.settings, f"{choice.why} But the list of {name} varied less, and was chosen.")

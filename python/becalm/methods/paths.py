@@ -117,9 +117,9 @@ def _diagonal(factors: Mapping[str, Factor], _: int) -> Path | None:
 TABLE: tuple[PathRow, ...] = (
     PathRow("slice", "how long a task runs before others get their turn, on a logarithmic scale (EEVDF)",
         join_names(SLICES, "or"), _slice),
-    PathRow("many-tasks", "SchedPeriod of CFS where there are more tasks than its latency has turns for",
+    PathRow("many-tasks", "SchedPeriod of CFS with more tasks than get a turn within its latency",
         ", ".join(CFS), _many_tasks, tasks=True),
-    PathRow("few-tasks", "SchedPeriod of CFS where all tasks get their turn within its latency",
+    PathRow("few-tasks", "SchedPeriod of CFS with so few tasks that all get a turn within its latency",
         ", ".join(CFS), _few_tasks, tasks=True),
     PathRow("diagonal", "all ranges at once, each from its lowest value to its highest", "a range", _diagonal),
 )  # fmt: skip
@@ -136,8 +136,9 @@ def resolve(name: str, space: Space) -> Path:
         ranges = [factor for factor in space.factors if not factor.categorical]
         if len(space.factors) != 1 or not ranges:
             raise UsageError(
-                f"A golden section goes along one line, and there are {len(space.factors)} factors. Name it: --path "
-                f"{_path_names(space)}; or one factor: --factor {ranges[0].name if ranges else 'KNOB=LOW..HIGH'}."
+                f"A golden section searches along one line, and there are {len(space.factors)} factors. Name a "
+                f"line: --path {_path_names(space)}; or one factor: --factor "
+                f"{ranges[0].name if ranges else 'KNOB=LOW..HIGH'}."
             )
         head = ranges[0].name
     rows = {row.name: row for row in TABLE}
@@ -160,7 +161,9 @@ def _row(row: PathRow, factors: Mapping[str, Factor], tasks: int, space: Space) 
         raise UsageError(f"--path {row.name} does not depend on the number of tasks: leave :{tasks} out.")
     path = row.make(factors, tasks or TASKS)
     if path is None:
-        raise UsageError(f"--path {row.name} needs {row.needs} among what is varied. Here are: {_path_names(space)}.")
+        raise UsageError(
+            f"--path {row.name} needs {row.needs} among the varied settings. There are: {_path_names(space)}."
+        )
     return path
 
 
@@ -180,7 +183,7 @@ def _split_name(name: str) -> tuple[str, int, Scale | None]:
         elif mark.isdigit() and 0 < int(mark) <= 1_000_000:
             tasks = int(mark)
         else:
-            raise UsageError(f"--path {head}: behind it there may be a number of tasks, :log or :linear, not :{mark}.")
+            raise UsageError(f"--path {head} may be followed by a number of tasks, :log or :linear, not by :{mark}.")
     return head, tasks, scale
 
 

@@ -24,7 +24,7 @@ from becalm.stats.arrays import Floats
 NO_SETTINGS = Settings()
 """The machine as it is."""
 
-STOPPED = "The time for the search was over before its end: this is what it had found by then."
+STOPPED = "The time ran out before the search had ended; this is the best that it had found."
 
 
 class TrialDesign(msgspec.Struct, frozen=True):
@@ -173,7 +173,7 @@ class SearchRun:
         best, self.ask = self.ask.best, None
         try:
             self._running.throw(TimeOver())
-            raise AssertionError("a method went on asking after its time was over")
+            raise AssertionError("a method asked for runs after its time was over")
         except StopIteration as end:
             self.choice = end.value
         except TimeOver:

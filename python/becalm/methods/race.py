@@ -83,10 +83,10 @@ def race(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGen
     """Search by a race; see the module."""
     here = _Race(space, rule, rng)
     if not space.candidates:
-        return Choice(NO_SETTINGS, "There is nothing to choose from.")
+        return Choice(NO_SETTINGS, "There are no settings to choose from.")
     if here.left < 2 * here.cost:
-        return Choice(NO_SETTINGS, "A search needs more runs than there was time for.")
-    yield from here.ask(here.arms.portfolio(), "a first look at everything, nothing and what lies between")
+        return Choice(NO_SETTINGS, "There was too little time for the runs of a search.")
+    yield from here.ask(here.arms.portfolio(), "a first look at all settings, none, and some")
     if here.open():
         again = [*here.leaders(1), UNTOUCHED, *here.leaders(AGAIN)]
         yield from here.ask(again, "the best so far against the baseline, again")
@@ -105,7 +105,7 @@ def _round(here: _Race, wide: bool) -> Asking:
         batch = here.sample_batch()
         if not batch:
             break
-        yield from here.ask(batch, "combinations that may be better, as all runs together suggest")
+        yield from here.ask(batch, "combinations that may be better, judged by all runs so far")
     if here.open() and here.alike():
         yield from here.duel()
     width = FINALISTS
@@ -309,7 +309,7 @@ class _Race:
     def choice(self) -> Choice:
         """Return the choice: the leader, or no settings if none is clearly better than the baseline."""
         tried, count = self.arms.tried, len(self.arms.tried) + self.arms.failures
-        failed = f", {self.arms.failures} of which failed" if self.arms.failures else ""
+        failed = f", including {self.arms.failures} that failed" if self.arms.failures else ""
         runs = f"{count} combinations{failed}"
         if not tried:
             return Choice(NO_SETTINGS, f"Nothing could be compared: no combination ended well ({runs}).")
@@ -320,8 +320,8 @@ class _Race:
         if best == UNTOUCHED:
             why = f"No setting clearly varies less than the baseline after {runs}"
             if all(arm in tried and self.arms.later_spread(arm)[1] for arm in self.arms.strongest()):
-                why += ", not even all settings together: what makes this program vary may be out of their reach."
-            return Choice(NO_SETTINGS, why if why.endswith(".") else f"{why}; more runs would say more.")
+                why += ", not even all settings together: the cause of the spread may be beyond these settings."
+            return Choice(NO_SETTINGS, why if why.endswith(".") else f"{why}; more runs may show a difference.")
         chosen = self.arms.settings(best)
         why = f"The race chose {len(chosen.values)} of {self.arms.space.count} settings after {runs}."
         return Choice(chosen, why)

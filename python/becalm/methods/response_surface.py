@@ -135,8 +135,8 @@ class _Search:
         least = (len(options[-1].points) + len(np.unique(options[-1].blocks))) * self.rule.cost if options else 0
         names = ", ".join(factor.name for factor in self.factors)
         self.short = (
-            f"The limit of {self._most:.0f} runs is too short for {names}: the smallest design takes {least}. "
-            "Allow more, or vary less."
+            f"The limit of {self._most:.0f} runs is too low for {names}: the smallest design takes {least}. Allow "
+            "more runs, or vary fewer settings."
         )
         return None
 
@@ -269,7 +269,7 @@ def _parts(points: Floats, rng: np.random.Generator) -> list[list[tuple[float, .
 
 def _main_effects(model: Model) -> dict[str, tuple[float, float]]:
     """Return by factor the largest contrast, in standard errors, and the coded level with the lowest response."""
-    linear = next((compared for compared in model.compared if compared.model == "linear"), model.compared[-1])
+    linear = next((summary for summary in model.summaries if summary.model == "linear"), model.summaries[-1])
     fit = linear.surface.fit
     estimates = dict(zip(fit.columns, fit.coefficients, strict=True))
     errors = dict(zip(fit.columns, fit.errors, strict=True)) if fit.freedom else {}
@@ -292,11 +292,14 @@ def _described(model: Model) -> str:
     words = {"linear": "a plane", "2fi": "a plane with interactions", "quadratic": "a surface of second order",
              "cubic": "a surface of third order"}  # fmt: skip
     lack = best.fit.lack.p_value if best.fit.tested else math.nan
-    parts = ["no surface fits the runs better than their mean does, so they decided"]
+    parts = ["no surface fits the runs better than their mean, so the measured times decided"]
     if best.model != "mean":
         parts = [f"{words[best.model]} fits the runs best", f"R² {best.r_squared:.2f}"]
     if lack < 0.05:
-        parts.append(f"though it misses by more than repeated runs differ (lack of fit, p {lack:.2g}), so runs decided")
+        parts.append(
+            f"but its misfit is larger than repeated runs differ (lack of fit, p {lack:.2g}), so the measured times "
+            "decided"
+        )
     if model.drift_p < 0.05:
         parts.append("drift from block to block was subtracted")
     text = ", ".join(parts)

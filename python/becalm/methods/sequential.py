@@ -189,7 +189,7 @@ class _Search:
         self.short = self.room < len(self.factors) + FEWEST
         if self.short:
             return
-        yield from self.ask(places, f"a simplex about the middle of {_ranges(len(self.factors))}", control=True)
+        yield from self.ask(places, f"a simplex around the middle of {_ranges(len(self.factors))}", control=True)
 
     def going(self) -> bool:
         """Return whether there is more to measure."""
@@ -220,7 +220,7 @@ class _Search:
         failed = np.array([self.coded(settings) for settings in self.failed]).reshape(-1, len(self.factors))
         worked = np.array([self.coded(settings) for settings in self._worked])
         known, daring = SearchState(self.factors, best[:3], worked, failed), self.trials % DARING == 0
-        why = "where most may be gained" if daring else "where the surface is lowest"
+        why = "where the gain may be largest" if daring else "where the surface is lowest"
         with one_thread():
             if doubting:
                 return next_place(self.process.with_doubt(), known, self.rng), "where a second valley would be"
@@ -257,7 +257,7 @@ class _Search:
             return Choice(NO_SETTINGS, without_model(values, self.trials, len(self.failed), varied=bool(self._worked)))
         failed = lost_trials(len(self.failed), self.slow)
         controls = sum(place is None for place, _, _ in self._seen)
-        over = ", when its time was over" if self.over else ""
+        over = ", when the time ran out" if self.over else ""
         basis = f"{self.trials} trials{failed}, and {controls} of the machine as it is{over}"
         chosen = self.best()
         if chosen == NO_SETTINGS:
@@ -282,7 +282,7 @@ class _Search:
         names = ", ".join(self.factors[index].name for index in order)
         text = f"The time depends most on {names}" if len(self.factors) > len(order) else f"The time depends on {names}"
         drift = "; drift from block to block was subtracted" if process.drift > process.noise else ""
-        result = f"{text}, by a surface learnt from {len(self._seen)} runs{drift}."
+        result = f"{text}, according to a surface learnt from {len(self._seen)} runs{drift}."
         if step is None:
             return result
         factor, share = step[0].factor, min(value for _, value, _ in self._seen) > 0

@@ -32,21 +32,28 @@ def step_sentence(factor: Factor, edge: float, places: Sequence[float], size: fl
     high = min(at for at in places if at > edge)
     between = f"{factor.worded(factor.natural(low))} and {factor.worded(factor.natural(high))}"
     side = "above" if size > 0 else "below"
-    slower = f"{side} it {100 * math.expm1(abs(size)):.2g} % slower" if share else f"{side} it is more"
-    return f" It has a step in {factor.name} between {between}: {slower}."
+    slower = (
+        f"{side} it, runs are {100 * math.expm1(abs(size)):.2g} % slower"
+        if share
+        else f"{side} it, the value is higher"
+    )
+    return f" The surface has a step in {factor.name} between {between}: {slower}."
 
 
 def lost_trials(failed: int, slow: int = 0) -> str:
     """Return a part of a sentence on failed trials, of which `slow` were ended early; empty for none."""
-    parts = [f"{failed - slow} of which failed"] if failed > slow else []
-    parts += [f"{slow} of which {'was' if slow == 1 else 'were'} ended early, as too slow"] if slow else []
-    return f", {join_names(parts)}" if parts else ""
+    parts = [f"{failed - slow} that failed"] if failed > slow else []
+    parts += [f"{slow} that {'was' if slow == 1 else 'were'} ended early as too slow"] if slow else []
+    return f", including {join_names(parts)}" if parts else ""
 
 
 def too_short(runs: int | None) -> str:
     """Return the sentence on a limit of runs that is too small for the first step of a search."""
     limit = f"{runs} run" if runs == 1 else f"{runs} runs"
-    return f"The limit of {limit} is too short for a search: its first step takes more. Allow more, or vary less."
+    return (
+        f"The limit of {limit} is too low for a search: the first step takes more. Allow more runs, or vary fewer "
+        "settings."
+    )
 
 
 def without_model(values: Sequence[float], trials: int, failed: int, *, varied: bool) -> str:
@@ -59,17 +66,17 @@ def without_model(values: Sequence[float], trials: int, failed: int, *, varied: 
     if len(values) >= 3 and min(values) == max(values):
         if failed:
             return (
-                f"All {len(values)} runs that ended well came to the same value, and {failed} of {trials} combinations "
-                "failed: what these would change is not known."
+                f"All {len(values)} successful runs gave the same value, and {failed} of {trials} combinations "
+                "failed: the effect of these combinations is not known."
             )
         return (
-            f"All {len(values)} runs came to the same value: nothing that was varied changes it, or it is measured "
+            f"All {len(values)} runs gave the same value: none of the varied settings changes it, or it is measured "
             "too coarsely."
         )
-    return f"Too few runs ended well to fit anything: {len(values)}, and {failed} combinations failed."
+    return f"Too few runs succeeded to fit a surface: {len(values)}, and {failed} combinations failed."
 
 
 def nothing_found(detectable: float, basis: str) -> str:
     """Return the sentence on a search that found no faster settings. `detectable`: the detectable share, or NaN."""
-    could = f"; {100 * detectable:.2g} % would have been seen" if math.isfinite(detectable) else ""
-    return f"Nothing found that is faster than the machine as it is{could}, after {basis}."
+    could = f"; a difference of {100 * detectable:.2g} % would have been seen" if math.isfinite(detectable) else ""
+    return f"Nothing faster than the machine as it is was found{could}, after {basis}."

@@ -121,21 +121,21 @@ class Model:
         return Data(self.frame, self.points, np.zeros(len(y), dtype=np.int64), y)
 
     @cached_property
-    def compared(self) -> tuple[ModelSummary, ...]:
+    def summaries(self) -> tuple[ModelSummary, ...]:
         """The fits of every polynomial that the runs allow."""
         return compare_models(self._data(self.response))
 
     @cached_property
     def best(self) -> ModelSummary:
         """The simplest polynomial that fits."""
-        return choose_model(self.compared, LEVEL)
+        return choose_model(self.summaries, LEVEL)
 
     def surface(self) -> Surface:
         """Return the surface for the best place: of the model that fits, or of the largest one if it is constant."""
         if self.best.surface.terms:
             return self.best.surface
         usable = [
-            summary for summary in self.compared if summary.tested and not summary.aliased and summary.model != "cubic"
+            summary for summary in self.summaries if summary.tested and not summary.aliased and summary.model != "cubic"
         ]
         return usable[-1].surface if usable else self.best.surface
 

@@ -229,7 +229,7 @@ class SurfaceProcess:
         there = Side(CovariancePlaces(self._of.columns, base[None]), self.weights)
         joint, own = self._joint(there.places), self._side.variance(there.places)
 
-        def compared(places: Floats) -> tuple[Floats, Floats]:
+        def difference(places: Floats) -> tuple[Floats, Floats]:
             here = CovariancePlaces(self._of.columns, places)
             # The posterior variance of the difference: both prior variances minus twice their covariance, minus the
             # part that the runs explain.
@@ -241,7 +241,7 @@ class SurfaceProcess:
             mean = self._of.middle + self._of.scale * self._mean(here)
             return mean, self._of.scale * np.sqrt(np.maximum(0.0, variance))
 
-        return compared
+        return difference
 
     def expected(self, places: Floats) -> Floats:
         """Return the expected values at places, shape (m, factors), without blocks and noise; shape (m,)."""

@@ -97,7 +97,7 @@ class _Climb:
         self.process, self.known = process, known
         self.base = known.best[0]
         self.level = float(process.expected(self.base[None])[0])
-        self.compared = process.against(self.base)
+        self.from_base = process.against(self.base)
         self.choices = np.array([len(factor.choices) for factor in known.factors])
 
     def worth(self, places: Floats) -> Floats:
@@ -105,7 +105,7 @@ class _Climb:
         if not self.daring:
             gain = self.level - self.process.expected(places)
             return np.asarray(np.where(gain > 0, gain * self.works(places), gain))
-        mean, error = self.compared(places)
+        mean, error = self.from_base(places)
         gain = self.level - mean
         z = gain / np.maximum(error, 1e-12)
         density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)

@@ -48,7 +48,7 @@ def swarm(
     """Search by a particle swarm; see the module."""
     here = _Swarm(space, rule, rng, parameters)
     if not space.factors or here.blocks.room() < 1:
-        return Choice(NO_SETTINGS, "There is nothing to vary, or no runs to compare it with.")
+        return Choice(NO_SETTINGS, "There is nothing to vary, or the limit of runs is too low for one trial.")
     with suppress(TimeOver):
         yield from here.measure("a swarm scattered over the space")
         for number in range(1, parameters.iterations):
@@ -116,6 +116,6 @@ class _Swarm:
         """Return the choice: the best place, or no settings if none is faster than the default."""
         spent = self.blocks.spent()
         return self.blocks.choice(
-            some=f"The swarm of {len(self._at)} particles chose the best place of {spent}.",
-            none=f"The swarm found nothing that is faster than the default in {spent}.",
+            some=f"The swarm of {len(self._at)} particles chose its best place after {spent}.",
+            none=f"The swarm found nothing faster than the default in {spent}.",
         )

@@ -38,7 +38,7 @@ def sweep(space: Space, rule: TrialDesign, rng: np.random.Generator) -> SearchGe
     if rule.most_runs is not None:
         loops = min(MOST_LOOPS, (rule.most_runs // len(arms) - rule.warmup_runs) // rule.runs)
     if loops < FEWEST_LOOPS:
-        return Choice(NO_SETTINGS, f"There was no time for a sweep of {factor.name}: a longer --budget allows one.")
+        return Choice(NO_SETTINGS, f"There was too little time for a sweep of {factor.name}. Raise --budget.")
     samples = yield Ask(arms, loops, rule.runs, rule.warmup_runs, f"a sweep of {factor.name}")
     spreads = [sample.value(rule.objective) for sample in samples]
     best = int(np.argmin(spreads))

@@ -34,7 +34,7 @@ def test_failed_arms_are_not_tried_again():
     arms_measured(blocks, [ONE, TWO], failed=(ONE,))
     assert arms_measured(blocks, [ONE, THREE]) == (NO_SETTINGS, THREE)
     assert arms_measured(blocks, [ONE]) is None
-    assert blocks.spent() == "3 trials, 1 of which failed (5 runs with those of the default)"
+    assert blocks.spent() == "3 trials, including 1 that failed (5 runs, including those of the default)"
 
 
 def test_trials_and_runs_are_limited():

@@ -125,7 +125,7 @@ def test_whole_numbers_with_nothing_between_them_end_it():
     few = Space((), factors=(Factor("slice", 1e5, 1e5 + 3, whole=True),))
     blocks, choice = conduct(lambda value: 1.0 if value is None else 0.8 + (value - 1e5) / 100, space=few)
     assert blocks
-    assert "nothing between" in choice.why
+    assert "no value lies between" in choice.why
     assert dict(choice.settings.values)["slice"] == 100_001
 
 
@@ -138,7 +138,7 @@ def test_runs_that_do_not_even_suffice_for_two_places_are_too_few():
     blocks, choice = conduct(bowl(0.5), rule=TrialDesign(loops=2, runs=1, warmups=0, objective="time", most_runs=5))
     assert blocks == []
     assert choice.settings == NO_SETTINGS
-    assert "limit of 5 runs is too short" in choice.why
+    assert "limit of 5 runs is too low" in choice.why
 
 
 def test_when_its_time_is_over_it_chooses_what_is_best_so_far():
@@ -159,5 +159,5 @@ def test_when_its_time_is_over_it_chooses_what_is_best_so_far():
 
 def test_several_factors_need_a_line():
     wide = Space((), factors=(SLICE, Factor("batch", 1.0, 64.0, whole=True)))
-    with pytest.raises(UsageError, match=r"there are 2 factors\. Name it: --path diagonal, slice, batch"):
+    with pytest.raises(UsageError, match=r"there are 2 factors\. Name a line: --path diagonal, slice, batch"):
         conduct(bowl(0), space=wide)

@@ -62,5 +62,5 @@ def test_an_option_of_one_method_reaches_it_and_is_refused_by_others():
 
 def test_a_method_that_cannot_begin_in_a_space_says_so_before_anything_is_measured():
     space = Space((), factors=(Factor("one", 1.0, 100.0), Factor("two", 1.0, 100.0)))
-    with pytest.raises(UsageError, match="goes along one line, and there are 2 factors"):
+    with pytest.raises(UsageError, match="searches along one line, and there are 2 factors"):
         check(TuneOptions(method="golden", minimize="time", allowed=Allowed(space)))

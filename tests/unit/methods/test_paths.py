@@ -62,7 +62,7 @@ def test_the_number_of_tasks_and_the_scale_can_be_given():
     assert resolve("many-tasks:40:log", CLASSIC).variable.low == 4e6
     with pytest.raises(UsageError, match="does not depend on the number of tasks"):
         resolve("diagonal:3", CLASSIC)
-    with pytest.raises(UsageError, match=":log or :linear, not :fast"):
+    with pytest.raises(UsageError, match=":log or :linear, not by :fast"):
         resolve("many-tasks:fast", CLASSIC)
 
 
@@ -91,7 +91,7 @@ def test_the_diagonal_goes_from_all_lows_to_all_highs_and_leaves_choices_alone()
 
 def test_an_impossible_line_is_refused_with_the_possible_ones():
     space = Space((), factors=(SLICE, POLICY))
-    with pytest.raises(UsageError, match=r"many-tasks needs sched_latency_ns, .*Here are: slice, diagonal, slice_ns"):
+    with pytest.raises(UsageError, match=r"many-tasks needs sched_latency_ns, .*There are: slice, diagonal, slice_ns"):
         resolve("many-tasks", space)
     with pytest.raises(UsageError, match=r"There is no path 'slices'\. Did you mean 'slice'\?"):
         resolve("slices", space)

@@ -157,7 +157,7 @@ def test_nothing_found_says_what_would_have_been_seen():
 
 def test_a_constant_response_is_told_from_noise():
     choice, _ = conduct(ranges(2), lambda _: 1.0, noise=0.0)
-    assert "came to the same value" in choice.why
+    assert "gave the same value" in choice.why
 
 
 @pytest.mark.parametrize(("most", "design"), [(32, "composite"), (17, "Box-Behnken"), (12, "two-level"), (8, None)])
@@ -167,7 +167,7 @@ def test_a_limit_on_runs_is_met_by_a_smaller_design(most, design):
     choice, asks = conduct(factors, lambda s: bowl(s, factors), rule=rule, seed=4)
     assert runs(asks) <= most
     if design is None:
-        assert "is too short for f0, f1, f2: the smallest design takes 11" in choice.why
+        assert "is too low for f0, f1, f2: the smallest design takes 11" in choice.why
         assert choice.settings == NO_SETTINGS
     else:
         assert design in asks[0].why

@@ -101,7 +101,7 @@ def test_factors_that_matter_are_named():
     two = factors[1:3]
     choice, _ = conduct(factors, on_line(two, 0.0), noise=0.005)
     assert "depends most on" in choice.why
-    named = choice.why.partition(", by a surface")[0]
+    named = choice.why.partition(", according to a surface")[0]
     assert "f1" in named
     assert "f2" in named
     assert "f0" not in named
@@ -119,11 +119,11 @@ def test_a_step_is_reported_with_its_place_and_size():
     missed = []
     for seed in range(6):
         choice, asks = conduct(factors, cliff, noise=0.005, seed=seed)
-        reason = choice.why.partition("It has a step in f1 between ")[2]
+        reason = choice.why.partition("The surface has a step in f1 between ")[2]
         if not reason:
             missed.append(choice.why)
             continue
-        size = float(reason.partition("above it ")[2].partition(" % slower")[0])
+        size = float(reason.partition("above it, runs are ")[2].partition(" % slower")[0])
         assert 35 < size < 65
         places = sorted({factors[1].coded(dict(arm.values)["f1"]) for ask in asks for arm in ask.arms if arm.values})
         low = max(place for place in places if place <= 0.2)
@@ -137,7 +137,7 @@ def test_a_step_is_reported_with_its_place_and_size():
 def test_a_step_of_responses_below_zero_has_no_share():
     factor = Factor("f", 0.0, 1.0)
     assert step_sentence(factor, 0.0, [-1.0, -0.5, 0.5], -0.3, share=False) == (
-        " It has a step in f between 0.25 and 0.75: below it is more."
+        " The surface has a step in f between 0.25 and 0.75: below it, the value is higher."
     )
 
 
@@ -161,19 +161,19 @@ def test_nothing_found_says_what_would_have_been_seen():
     choice, _ = conduct(ranges(3), lambda settings: 1.0 + 0.1 * bool(settings.values))
     assert choice.settings == NO_SETTINGS
     assert "% would have been seen" in choice.why
-    shown = float(choice.why.partition("; ")[2].partition(" %")[0])
+    shown = float(choice.why.partition("; a difference of ")[2].partition(" %")[0])
     assert 0.5 < shown < 20
 
 
 def test_one_value_where_combinations_failed_is_not_taken_for_no_effect():
     reason = without_model([1.5, 1.5, 1.5], 6, 3, varied=True)
-    assert reason.startswith("All 3 runs that ended well came to the same value, and 3 of 6 combinations failed")
-    assert "nothing that was varied changes it" not in reason
+    assert reason.startswith("All 3 successful runs gave the same value, and 3 of 6 combinations failed")
+    assert "none of the varied settings changes it" not in reason
 
 
 def test_a_constant_response_ends_the_search():
     choice, asks = conduct(ranges(2), lambda _: 1.0, noise=0.0)
-    assert "came to the same value" in choice.why
+    assert "gave the same value" in choice.why
     assert len(asks) == 1
 
 
@@ -181,8 +181,8 @@ def test_a_limit_below_the_first_design_is_reported():
     rule = TrialDesign(loops=1, runs=1, warmups=0, objective="time", most_runs=4)
     choice, asks = conduct(ranges(4), lambda _: 1.0, rule=rule)
     assert not asks
-    assert "limit of 4 runs is too short" in choice.why
-    assert "limit of 1 run is too short" in too_short(1)
+    assert "limit of 4 runs is too low" in choice.why
+    assert "limit of 1 run is too low" in too_short(1)
 
 
 def test_responses_below_zero_are_compared_as_they_are():
