@@ -36,7 +36,7 @@ class Ancestry:
     def __post_init__(self) -> None:
         for place, parents in enumerate(self.parents, start=1):
             if not all(0 < parent < place for parent in parents):
-                raise ValueError(f"Place {place} must be behind its parents, not {parents}.")
+                raise ValueError(f"Place {place} must come after its parents, not before {parents}.")
         object.__setattr__(self, "depth", self._depths())
         object.__setattr__(self, "_starts", self._lines())
         object.__setattr__(self, "_merges", {})

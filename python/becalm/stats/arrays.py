@@ -19,13 +19,13 @@ def series(values: npt.ArrayLike, name: str, least: int = 1) -> Floats:
     """
     array = np.asarray(values, dtype=np.float64)
     if array.ndim != 1:
-        raise ValueError(f"{name} must be one series of numbers; it has {array.ndim} dimensions.")
+        raise ValueError(f"{name} must be one series of numbers, not an array of {array.ndim} dimensions.")
     if len(array) < least:
-        raise ValueError(f"{name} holds {len(array)} values; at least {least} are needed.")
+        raise ValueError(f"{name} must have at least {least} values, not {len(array)}.")
     finite = np.isfinite(array)
     if not finite.all():
         where = int(np.argmin(finite))
-        raise ValueError(f"{name} holds {array[where]} at position {where}; only finite numbers can be analysed.")
+        raise ValueError(f"{name} must be finite numbers, but there is {array[where]} at position {where}.")
     return array
 
 

@@ -84,7 +84,7 @@ def block(
     if length is None:
         length = min(count // 2, max(1, math.ceil(count ** (1 / 3) * correlation_time(x) ** (2 / 3))))
     if not 1 <= length <= count:
-        raise ValueError(f"A block holds 1 to {count} runs of this series; {length} do not fit.")
+        raise ValueError(f"A block must have 1 to {count} runs of this series, not {length}.")
     number = math.ceil(count / length)
 
     def indices() -> Iterator[npt.NDArray[np.int64]]:

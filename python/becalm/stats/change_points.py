@@ -62,8 +62,8 @@ def _checked_arrays(values: object, commits: object, errors: object) -> tuple[Fl
     marks = np.arange(len(y), dtype=np.float64) if commits is None else np.asarray(commits, np.float64)
     if y.ndim != 2 or marks.shape != y.shape[:1] or session_errors.shape != y.shape:
         raise ValueError(
-            f"Values of the shape {y.shape} need as many errors, not {session_errors.shape}, and a commit for each "
-            f"row, not {marks.shape}."
+            f"Values of shape {y.shape} need errors of the same shape, not {session_errors.shape}, and one commit "
+            f"for each row, not {marks.shape}."
         )
     if np.isinf(y).any() or np.isinf(session_errors).any() or (session_errors < 0).any():
         raise ValueError("Only finite values, and errors that are not negative, can be analysed.")

@@ -62,7 +62,7 @@ def brown_forsythe(*samples: npt.ArrayLike) -> TestResult:
 
 def _distances(samples: list[Floats], centre: Callable[[Floats], np.floating[Any]]) -> TestResult:
     if len(samples) < 2:
-        raise ValueError(f"Equal variances need two samples at least; {len(samples)} were given.")
+        raise ValueError(f"A test of equal variances needs at least two samples; {len(samples)} were given.")
     z = [np.abs(s - centre(s)) for s in samples]
     total, groups = sum(len(s) for s in z), len(z)
     mean = float(np.concatenate(z).mean())
@@ -98,7 +98,7 @@ def paired_t(first: npt.ArrayLike, second: npt.ArrayLike) -> TestResult:
     """Test for a mean difference of pairs of zero (Student 1908). Raises ValueError for samples of different size."""
     d = _differences(first, second)
     if len(d) < 2:
-        raise ValueError(f"A paired t test needs two pairs at least; {len(d)} was given.")
+        raise ValueError(f"A paired t test needs at least two pairs; {len(d)} was given.")
     return _t(float(d.mean()), float(d.std(ddof=1)) / math.sqrt(len(d)), len(d) - 1.0)
 
 

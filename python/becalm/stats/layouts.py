@@ -101,9 +101,11 @@ def center_by_rounds(old: npt.ArrayLike, new: npt.ArrayLike) -> tuple[Floats, Fl
     sides = [np.asarray(side, dtype=np.float64) for side in (old, new)]
     if any(side.ndim != 2 or len(side) < 2 for side in sides) or sides[0].shape[1] != sides[1].shape[1]:
         shapes = " and ".join(str(side.shape) for side in sides)
-        raise ValueError(f"Layouts need two of each program and the same rounds; their shapes are {shapes}.")
+        raise ValueError(
+            f"A comparison of layouts needs two layouts of each program and the same rounds; the shapes are {shapes}."
+        )
     if not sides[0].shape[1] or not all(np.isfinite(side).all() for side in sides):
-        raise ValueError("Layouts need at least one round, and finite numbers.")
+        raise ValueError("A comparison of layouts needs at least one round, and finite numbers.")
     middle = medians_of(np.ascontiguousarray(np.concatenate(sides).T))
     return sides[0] - middle, sides[1] - middle, middle
 

@@ -17,7 +17,7 @@ def simultaneous_alpha(alpha: float, comparisons: int) -> float:
     than Dunnett's exact interval for k comparisons with one reference. Raises ValueError for a level outside 0…1.
     """
     if comparisons < 1:
-        raise ValueError(f"There must be a comparison at least; {comparisons} were requested.")
+        raise ValueError(f"There must be at least one comparison; {comparisons} were requested.")
     return level(alpha) / comparisons
 
 

@@ -137,7 +137,7 @@ class RepeatedPairs:
         """Return the estimate from a sample of all pairs so far. Raises ValueError for fewer than at the last look."""
         before = self._sizes or (0,) * len(pairs.sizes)
         if any(now < then for now, then in zip(pairs.sizes, before, strict=True)):
-            raise ValueError(f"A look needs all pairs so far: {pairs.count} were given after {sum(before)}.")
+            raise ValueError(f"A look needs all pairs measured so far: {pairs.count} were given after {sum(before)}.")
         estimate = locate(pairs)
         score = pairs.score(estimate)
         error = standard_error(score, estimate)
@@ -252,7 +252,7 @@ def equal_length(values: npt.ArrayLike, name: str, other: npt.ArrayLike | None =
     array = series(values, name)
     if other is not None and len(array) != np.size(other):
         raise ValueError(
-            f"{name} are {len(array)}, the reference's times {np.size(other)}; pairs need as many of each."
+            f"{name} have {len(array)} values, and the reference's times {np.size(other)}; pairs need the same number."
         )
     return array
 

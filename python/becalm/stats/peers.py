@@ -81,7 +81,9 @@ def peers(values: npt.ArrayLike, errors: npt.ArrayLike, loops: npt.ArrayLike, *,
     x, v = series(values, "The estimates"), series(errors, "The standard errors")
     counts = np.broadcast_to(np.asarray(loops, dtype=np.float64), x.shape)
     if len(v) != len(x) or (v < 0).any() or (counts < 2).any():
-        raise ValueError(f"{len(x)} machines need standard errors that are not negative, from two loops at least each.")
+        raise ValueError(
+            f"{len(x)} machines need as many standard errors, none of them negative, from at least two loops each."
+        )
     centre = float(np.median(x))
     excess = x - centre
     # Estimates of skewed values are large just where their errors seem small (Student's t of a skewed sample), so no

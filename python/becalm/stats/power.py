@@ -22,7 +22,7 @@ def t_power(effect: float, n: float, alpha: float = 0.05, samples: int = 2) -> f
 
     level(alpha)
     if samples not in (1, 2) or n < 2:
-        raise ValueError(f"A t test has one or two samples of two values or more; not {samples} of {n}.")
+        raise ValueError(f"A t test needs one or two samples of at least two values, not {samples} of {n}.")
     df = samples * (n - 1.0)
     shift = abs(effect) * math.sqrt(n / samples)
     critical = float(stdtrit(df, 1 - alpha / 2))
@@ -40,7 +40,7 @@ def t_sample_size(effect: float, power: float = 0.8, alpha: float = 0.05, sample
     while t_power(effect, high, alpha, samples) < power:
         high *= 2
         if high > MOST:
-            raise ValueError(f"To find {effect} standard deviations takes more than {MOST:,} values.")
+            raise ValueError(f"To detect {effect} standard deviations takes more than {MOST:,} values.")
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
@@ -63,7 +63,7 @@ def pairs_for(difference: float, standard_error: float, pairs: int, critical: fl
     `becalm.stats.sequential.ErrorSpending` at 5 %. Raises ValueError for a difference that is not positive.
     """
     if not difference > 0.0:
-        raise ValueError(f"A difference to find must be positive; {difference} is not.")
+        raise ValueError(f"A difference to detect must be positive; {difference} is not.")
     return max(2, math.ceil(pairs * (detectable(standard_error, critical, power) / difference) ** 2))
 
 

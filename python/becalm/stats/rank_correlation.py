@@ -37,7 +37,7 @@ def rank_correlation(x: npt.ArrayLike, y: npt.ArrayLike, confidence: float = 0.9
     """
     first, second = series(x, "The first series"), series(y, "The second series")
     if len(first) != len(second):
-        raise ValueError(f"{len(first)} values and {len(second)} cannot be paired.")
+        raise ValueError(f"{len(first)} values cannot be paired with {len(second)}.")
     if len(first) < FEWEST or np.ptp(first) == 0.0 or np.ptp(second) == 0.0:
         return None
     ranks = _ranks(first), _ranks(second)

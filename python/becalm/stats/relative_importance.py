@@ -71,7 +71,7 @@ def r_squared(covariance: Floats, *, positive: bool = False) -> Floats:
     """
     count = covariance.shape[1] - 1
     if count > MOST:
-        raise ValueError(f"{count} predictors have too many subsets; {MOST} are the most.")
+        raise ValueError(f"{count} predictors have too many subsets; at most {MOST} are possible.")
     total = covariance[:, -1, -1]
     safe = np.where(total > 0, total, 1.0)
     result = np.zeros((len(covariance), 1 << count))

@@ -71,7 +71,9 @@ def shape(x: npt.ArrayLike, y: npt.ArrayLike, floor: float = 0.0) -> ResponseSha
     """
     a, b = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if len(a) != len(b) or len(a) < 3:
-        raise ValueError(f"A shape needs three pairs at least and as many of each; there are {len(a)} and {len(b)}.")
+        raise ValueError(
+            f"A response shape needs at least three pairs of values; there are {len(a)} and {len(b)} values."
+        )
     slope, low, high = theil_sen(a, b)
     rho, p_value = spearman(a, b)
     ones = np.ones_like(a)

@@ -21,7 +21,9 @@ def root(function: Function, low: float, high: float, tolerance: float) -> float
     if at_low == 0.0 or at_high == 0.0:
         return low if at_low == 0.0 else high
     if (at_low > 0.0) == (at_high > 0.0):
-        raise ValueError(f"No change of sign between {low} and {high}: {at_low}, {at_high}.")
+        raise ValueError(
+            f"The function does not change its sign between {low} and {high}: its values are {at_low} and {at_high}."
+        )
     side, before = 0, high - low
     for step in range(STEPS):
         if high - low <= tolerance:

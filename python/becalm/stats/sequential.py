@@ -94,7 +94,7 @@ def crossing_probability(bounds: Sequence[float], information: Sequence[float]) 
     for bound, amount in zip(bounds, information, strict=True):
         if amount < LEAST_GROWTH * walk.information or amount <= 0.0:
             raise ValueError(
-                f"Information must grow by 1 % a look or more; it goes from {walk.information} to {amount}."
+                f"Information must grow by at least 1 % per look; it goes from {walk.information} to {amount}."
             )
         total += walk.crossing(amount, bound)
         walk.advance(amount, bound)
@@ -130,8 +130,8 @@ class ErrorSpending:
         """
         if not (math.isfinite(fraction) and math.isfinite(information)) or information < 0.0:
             raise ValueError(
-                f"A look needs a share of the budget and an amount of information; {fraction} and {information} "
-                "are not both finite and the latter not negative."
+                "A look needs a finite share of the budget and a finite amount of information that is not "
+                f"negative, not {fraction} and {information}."
             )
         if information == self._information:
             return self._critical

@@ -63,7 +63,10 @@ def over_sessions(
     counts = [len(side) for side in groups]
     df = sum(counts) - 2
     if min(counts) < 1 or df < 1:
-        raise ValueError(f"{counts[0]} and {counts[1]} sessions: one side needs two to tell how far they shift.")
+        raise ValueError(
+            f"To estimate the shift between sessions, one side needs at least two; there are {counts[0]} and "
+            f"{counts[1]}."
+        )
     side_locations = [np.array([session_location.estimate for session_location in side]) for side in groups]
     estimate = float(side_locations[1].mean() - side_locations[0].mean())
     if suite is None:

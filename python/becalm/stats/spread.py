@@ -109,7 +109,7 @@ class Ratio(msgspec.Struct, frozen=True):
         None when that is not known, or impractically large. Raises ValueError for a ratio of 1 or not above 0.
         """
         if not ratio > 0.0 or ratio == 1.0:
-            raise ValueError(f"A ratio to see is positive and not 1; {ratio} is neither spread nor change.")
+            raise ValueError(f"A ratio to detect must be positive and not 1; {ratio} does not fit.")
         if not math.isfinite(self.sd):
             return None
         log_ratio, high = abs(math.log(ratio)), 2
@@ -132,7 +132,7 @@ def loop_spread(times: npt.ArrayLike, estimator: Estimator = CV, resolution: flo
     """
     x = series(times, "The times of a loop", 2)
     if x.min() <= 0.0:
-        raise ValueError(f"Run times are positive; {x.min()} is not.")
+        raise ValueError(f"Run times must be positive; {x.min()} is not.")
     return float(_spreads(x[np.newaxis], estimator, resolution)[0])
 
 
@@ -178,7 +178,7 @@ def spread(
     """
     level(alpha)
     if not loops:
-        raise ValueError("A spread needs one loop of runs at least; there is none.")
+        raise ValueError("A spread needs at least one loop of runs; there is none.")
     logs = log_spreads(loops, estimator, resolution)
     middle = float(logs.mean())
     if len(logs) == 1:
@@ -306,7 +306,7 @@ def _effect(count: int, alpha: float) -> float:
 
 def _check_pairs(first: Sequence[npt.ArrayLike], second: Sequence[npt.ArrayLike]) -> None:
     if len(first) != len(second) or not first:
-        raise ValueError(f"Loops must come in pairs, one at least; there are {len(first)} and {len(second)}.")
+        raise ValueError(f"Loops must come in pairs, at least one; there are {len(first)} and {len(second)}.")
 
 
 def _exp(value: float) -> float:

@@ -53,7 +53,7 @@ def test_places_are_alike_where_every_usable_place_holds_both_or_neither():
 
 
 def test_a_place_before_its_parent_is_refused():
-    with pytest.raises(ValueError, match="Place 1 must be behind its parents"):
+    with pytest.raises(ValueError, match="Place 1 must come after its parents"):
         Ancestry(((2,), ()))
 
 

@@ -34,7 +34,7 @@ def test_the_median_of_nothing_is_unknown() -> None:
 
 
 def test_an_invalid_number_is_named_with_its_place() -> None:
-    with pytest.raises(ValueError, match="The times holds nan at position 1"):
+    with pytest.raises(ValueError, match="The times must be finite numbers, but there is nan at position 1"):
         series([1.0, float("nan")], "The times")
 
 

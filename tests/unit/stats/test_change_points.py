@@ -196,8 +196,8 @@ def test_false_alarms_stay_below_their_rate():
     [
         ([[np.inf]], {}, "finite"),
         ([[0.0]], {"errors": [[-1.0]]}, "negative"),
-        ([[0.0]], {"commits": [1, 2]}, "a commit for each row"),
-        ([[0.0, 1.0]], {"errors": [[0.0]]}, "as many errors"),
+        ([[0.0]], {"commits": [1, 2]}, "one commit for each row"),
+        ([[0.0, 1.0]], {"errors": [[0.0]]}, "errors of the same shape"),
         ([[0.0]], {"rate": 0.0}, "level of error"),
     ],
 )

@@ -174,5 +174,5 @@ def test_blocks_see_the_correlation_that_single_values_do_not() -> None:
     low, high = bootstrap.block(x, mean, np.random.default_rng(1))
     one_low, one_high = bootstrap.percentile(x, mean, np.random.default_rng(1), resamples=1999)
     assert 2.5 < (high - low) / (one_high - one_low) < math.sqrt(27.6) * 1.3
-    with pytest.raises(ValueError, match="block holds"):
+    with pytest.raises(ValueError, match="block must have"):
         bootstrap.block(x, mean, np.random.default_rng(1), length=0)

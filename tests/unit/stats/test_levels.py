@@ -78,7 +78,7 @@ def test_short_constant_and_zero_series_have_none(values: list[float]) -> None:
 
 
 def test_bad_series_are_refused() -> None:
-    with pytest.raises(ValueError, match="only finite numbers"):
+    with pytest.raises(ValueError, match="must be finite numbers"):
         levels([1.0, np.nan])
     with pytest.raises(ValueError, match="at least 1"):
         levels([])

@@ -127,15 +127,17 @@ def test_nothing_is_called_before_alpha_is_spent() -> None:
 
 def test_bad_input_is_refused_with_a_sentence() -> None:
     good = [1.0, 2.0, 3.0]
-    with pytest.raises(ValueError, match="The candidate's times holds nan at position 1"):
+    with pytest.raises(
+        ValueError, match="The candidate's times must be finite numbers, but there is nan at position 1"
+    ):
         RepeatedPairs().look(good, [1.0, math.nan, 2.0], good, good, 0.5)
-    with pytest.raises(ValueError, match="as many of each"):
+    with pytest.raises(ValueError, match="pairs need the same number"):
         RepeatedPairs().look(good, [1.0], good, good, 0.5)
     with pytest.raises(ValueError, match="at least 1"):
         RepeatedPairs().look([], [], [], [], 0.5)
     pairs = RepeatedPairs()
     pairs.look(good, good, [0, 2, 4], [1, 3, 5], 0.5)
-    with pytest.raises(ValueError, match="all pairs so far"):
+    with pytest.raises(ValueError, match="all pairs measured so far"):
         pairs.look([1.0], [1.0], [0], [1], 0.6)
 
 

@@ -61,5 +61,5 @@ def test_too_few_or_constant_values_say_nothing(values: np.ndarray) -> None:
 
 
 def test_series_of_different_length_are_refused() -> None:
-    with pytest.raises(ValueError, match="9 values and 10"):
+    with pytest.raises(ValueError, match="9 values cannot be paired with 10"):
         rank_correlation(np.arange(9.0), np.arange(10.0))

@@ -47,7 +47,7 @@ def test_equal_programs_are_called_different_at_the_stated_rate():
 
 
 def test_two_sessions_in_all_tell_nothing_of_the_shift():
-    with pytest.raises(ValueError, match="one side needs two"):
+    with pytest.raises(ValueError, match="one side needs at least two"):
         over_sessions([[1.0, 2.0]], [[1.0, 2.0]])
-    with pytest.raises(ValueError, match="one side needs two"):
+    with pytest.raises(ValueError, match="one side needs at least two"):
         over_sessions([[1.0], [2.0]], [])

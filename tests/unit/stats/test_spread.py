@@ -66,7 +66,7 @@ def test_loops_that_do_not_pair_are_refused() -> None:
         spread_ratio([], [])
     with pytest.raises(ValueError, match="one loop"):
         spread([])
-    with pytest.raises(ValueError, match="ratio to see"):
+    with pytest.raises(ValueError, match="ratio to detect"):
         spread_ratio(loops(1, 3), loops(2, 3)).loops_for(1.0)
 
 

@@ -65,7 +65,7 @@ def test_fewer_pairs_than_before_in_one_series_are_refused() -> None:
     first, second = series(20, 1.0, 0.0, rng), series(20, 1.0, 0.0, rng)
     watcher = RepeatedPairs()
     watcher.look_at(Strata((first, second)), 0.5)
-    with pytest.raises(ValueError, match="needs all pairs so far"):
+    with pytest.raises(ValueError, match="needs all pairs measured so far"):
         watcher.look_at(Strata((NO_PAIRS, series(60, 1.0, 0.0, rng))), 1.0)
 
 
