@@ -46,7 +46,7 @@ METHODS = (
     Method("swap", search.swap, "exchanges of two processes, from many starts", "local search", costs=True),
     Method(
         "costs", learned.by_costs,
-        "the best placement by costs predicted from what tasks do alone", "weights/costs.json", pressure=True,
+        "the best placement by costs predicted from runs of single tasks", "weights/costs.json", pressure=True,
     ),
     Method(
         "mlp", lambda problem, search: learned.classified("mlp", problem, search),
@@ -64,7 +64,9 @@ METHODS = (
     ),
     Method(
         "di-lp", lambda problem, _: FoundPlacement(simple.di_lp(problem)),
-        "DI's sets, improved by a linear program on known costs", "after Anderson 2013", pressure=True, costs=True,
+        
+            "the placement of DI, improved by a linear program on known costs"
+        , "after Anderson 2013", pressure=True, costs=True,
     ),
     Method(
         "linux", lambda problem, _: FoundPlacement(simple.as_linux(problem)),
@@ -114,10 +116,10 @@ def place(
     """
     row = method_named(method)
     if not budget_s > 0:
-        raise UsageError(f"The budget of a placement is {budget_s:g} s, and must be above 0.")
+        raise UsageError(f"The budget of a placement must be above 0 s, not {budget_s:g} s.")
     problem = Problem.of(tasks, chips, costs, _objective(objective))
     if row.costs and costs is None:
-        raise UsageError(f"The placement {method} needs to know what sharing costs: `becalm corun` measures it.")
+        raise UsageError(f"The placement {method} needs the costs of sharing a chip, which `becalm corun` measures.")
     begun = system_clock.monotonic_ns()
     placement = row.decide(problem, PlacementSearch(seed, budget_s, None if weights is None else str(weights)))
     spent = system_clock.monotonic_ns() - begun

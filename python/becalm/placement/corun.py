@@ -89,13 +89,13 @@ def play(
     processes = []
     for number, task in enumerate(problem.item):
         if task.solo_s is None:
-            raise UsageError(f"How long {task.name} takes alone is not known: give it `solo_s` to simulate it.")
+            raise UsageError(f"The time that {task.name} takes alone is not known. Give its `solo_s` to simulate it.")
         processes.append(_Process(where[number], task.solo_s))
     needed = 1 if drain else runs
     if (many := _most_events(processes, needed)) > MOST_EVENTS:
         raise UsageError(
-            f"While the longest task runs {needed} times, others would end some {many:.0e} times: more "
-            f"than {MOST_EVENTS:,}. Give tasks times that differ less."
+            f"While the longest task runs {needed} times, others would run about {many:.0e} times, more than the "
+            f"limit of {MOST_EVENTS:,}. Simulate tasks whose times differ less."
         )
     now, events = 0.0, 0
     changed = set(range(len(chips)))
@@ -128,10 +128,12 @@ def _numbers(problem: Problem, sharing: Sequence[Sequence[str]]) -> list[int]:
         free.setdefault(task.name, []).append(number)
     where = [-1] * len(problem.item)
     if len(sharing) != len(problem.chips):
-        raise UsageError(f"The sharing has {len(sharing)} chips, and there are {len(problem.chips)}.")
+        raise UsageError(f"The placement has {len(sharing)} chips, and the machine has {len(problem.chips)}.")
     for chip, names in enumerate(sharing):
         if len(names) > problem.rooms[chip]:
-            raise UsageError(f"Chip {chip} has room for {problem.rooms[chip]}, and {len(names)} are placed there.")
+            raise UsageError(
+                f"Chip {chip} has room for {problem.rooms[chip]} processes, and {len(names)} are placed there."
+            )
         for name in names:
             if not free.get(name):
                 raise UsageError(f"{name} is placed more often than it has processes, or is not a task.")

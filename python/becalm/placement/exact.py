@@ -126,7 +126,7 @@ def _partition(
         options={"time_limit": budget_s, "mip_rel_gap": 0.0},
     )
     if solution.status not in (0, 1):
-        raise UsageError(f"HiGHS finds no sharing: {solution.message}")
+        raise UsageError(f"HiGHS found no placement: {solution.message}")
     dual = getattr(solution, "mip_dual_bound", None)
     bound = None if dual is None or not np.isfinite(dual) else float(dual) / tasks
     if solution.x is None:

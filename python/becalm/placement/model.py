@@ -61,7 +61,7 @@ class Program(msgspec.Struct, frozen=True):
 
     @property
     def sensitivity(self) -> float:
-        """The slow-down with the smallest measured part of the cache, less 1."""
+        """The slowdown with the smallest measured part of the cache, less 1."""
         return self.cpi_at[0][1] - 1 if self.cpi_at else 0.0
 
     @property
@@ -131,7 +131,7 @@ def _program(row: Mapping[str, Any]) -> Program:
 def _number(row: Mapping[str, Any], key: str, least: float = 0.0) -> float:
     value = row[key]
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value < least:
-        raise ValueError(f"{key} is {value!r}, not a number from {least:g}")
+        raise ValueError(f"{key} is {value!r}, not a number of at least {least:g}")
     return float(value)
 
 
@@ -150,7 +150,8 @@ def of_sets(programs: Sequence[Program], sets: Sequence[Sequence[int]], cache: C
     free = cache.cache_mb - cache.smallest_mb * count
     if free < 0:
         raise UsageError(
-            f"{count} programs do not fit into {cache.cache_mb:g} MB of cache, {cache.smallest_mb:g} for each."
+            f"{count} programs do not fit into {cache.cache_mb:g} MB of cache with at least {cache.smallest_mb:g} MB "
+            "for each."
         )
     alone = np.array([program.cpi for program in programs])[chosen]
     lines = np.array([program.lines for program in programs])[chosen]
@@ -192,7 +193,7 @@ def _curve(program: Program, cache: Cache) -> tuple[list[float], list[float], fl
     slopes = [(b - a) / (y - x) for x, y, a, b in zip(sizes, sizes[1:], ratios, ratios[1:], strict=False)]
     missing = MOST_SIZES - len(slopes)
     if missing < 0:
-        raise UsageError(f"{program.name} has {len(slopes)} sizes of its cache. The model takes {MOST_SIZES}.")
+        raise UsageError(f"{program.name} has {len(slopes)} cache sizes. The model takes at most {MOST_SIZES}.")
     return [*sizes, *[sizes[-1]] * missing], [*slopes, *[0.0] * missing], ratios[0]
 
 
@@ -206,7 +207,9 @@ def costs(programs: Sequence[Program], cache: Cache, sizes: Sequence[int]) -> Co
     """Return the modelled costs of every set of these sizes. Raises UsageError for more sets than fit."""
     count = sum(math.comb(len(programs), size) for size in set(sizes))
     if count > MOST_SETS:
-        raise UsageError(f"{len(programs)} tasks have {count:,} sets, more than {MOST_SETS:,}: use pairs.")
+        raise UsageError(
+            f"{len(programs)} tasks have {count:,} sets, more than the limit of {MOST_SETS:,}. Use the costs of pairs."
+        )
     names = [program.name for program in programs]
     costses: list[SetCosts] = []
     for size in sorted({siz for siz in sizes if 0 < siz <= len(programs)}):

@@ -53,11 +53,13 @@ class Problem:
         if len(placed) > room:
             rounds = len(in_rounds(chips, len(placed))) // len(chips)
             raise UsageError(
-                f"{len(placed)} processes do not fit on chips that have room for {room}. Place them in "
-                f"{rounds} rounds (becalm.results.place_costs.in_rounds), or fewer of them."
+                f"{len(placed)} processes do not fit on chips that have room for {room}. Place them in {rounds} "
+                "rounds (becalm.results.place_costs.in_rounds), or place fewer."
             )
         if any(chip.threads > 2 for chip in chips):
-            raise UsageError("A chip has cores of more than two threads. becalm places on one or two threads a core.")
+            raise UsageError(
+                "A chip has cores of more than two threads. becalm places processes on cores of one or two threads."
+            )
         return cls(tuple(tasks), tuple(chips), costs, objective)
 
     @cached_property
@@ -139,7 +141,7 @@ class Problem:
         if len(names) == 1 and names not in self._sets:
             return (0.0,)
         if self.costs is None:
-            raise UsageError("Nothing is known of what these tasks cost each other. Measure it with `becalm corun`.")
+            raise UsageError("The costs of these tasks on one chip are not known. Measure them with `becalm corun`.")
         if names in self._sets:
             return tuple(self.objective.of(self._sets[names][name]) for name in names)
         unknown = sorted({pair for pair in _both_ways(names) if pair not in self._pairs})
@@ -159,8 +161,8 @@ class Problem:
         shown = join_names([f"{name} next to {other}" for name, other in unknown[:SHOWN]])
         more = f" and {len(unknown) - SHOWN} more" if len(unknown) > SHOWN else ""
         return (
-            f"It is not known what {join_names(names)} cost each other on one chip, nor the cost of {shown}{more}. "
-            "Measure that with `becalm corun`, or leave a task out."
+            f"The costs of {join_names(names)} on one chip are not known, nor are those of {shown}{more}. Measure "
+            "them with `becalm corun`, or leave out a task."
         )
 
     @cached_property
@@ -238,8 +240,8 @@ class Problem:
             name, other = (self.item[index].name for index in np.argwhere(np.isnan(whole))[0])
             count = len({(self.job[a], self.job[b]) for a, b in np.argwhere(np.isnan(whole))})
             raise UsageError(
-                f"It is not known what {name} loses next to {other}, one of {count} such pairs. Measure them with "
-                "`becalm corun`, or leave a task out."
+                f"The slowdowns of {count} pairs are not known, for example of {name} next to {other}. Measure them "
+                "with `becalm corun`, or leave out a task."
             )
         return whole
 

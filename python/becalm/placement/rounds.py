@@ -2,7 +2,7 @@
 
 A set is a round instead of a chip; rounds run one after the other, in any order. The cost of a round is its length: its
 tasks begin together, none begins again, and the remaining ones run with fewer neighbours (`corun.play` with `drain`).
-Costs of pairs add up as slow-downs, D/(1 - D), which are times. `plan` finds the rounds that take the least time
+Costs of pairs add up as slowdowns, D/(1 - D), which are times. `plan` finds the rounds that take the least time
 together: a set-partitioning problem over all sets that fit, which for two CPUs is a perfect matching of least weight (a
 task without a partner is matched to an idle slot). HiGHS solves it, with a bound. Where there are too many sets to
 list, `swap` fills rounds by the losses of tasks, without a bound.
@@ -48,11 +48,14 @@ class Rounds:
         processes."""
         for task in tasks:
             if task.solo_s is None:
-                raise UsageError(f"How long {task.name} takes alone is not known: rounds are planned by time.")
+                raise UsageError(
+                    f"The time that {task.name} takes alone is not known, and rounds are planned by time. Give its "
+                    "`solo_s`."
+                )
             if task.processes > chip.slots:
                 raise UsageError(
-                    f"{task.name} has {task.processes} processes, and {chip.slots} run at a time: it does not fit "
-                    "into a round."
+                    f"{task.name} has {task.processes} processes, and only {chip.slots} run at a time: it does not "
+                    "fit into a round."
                 )
         count = sum(task.processes for task in tasks)
         return cls(Problem.of(tasks, in_rounds([chip], count), costs, PlacementObjective.SLOWDOWN), chip.slots)

@@ -145,7 +145,7 @@ def test_a_method_that_needs_no_costs_places_without_them(method):
 @pytest.mark.parametrize("method", [method for method in METHODS if method.costs], ids=lambda program: program.name)
 def test_a_method_that_needs_costs_asks_for_them(method):
     tasks, chips, _ = eight()
-    with pytest.raises(UsageError, match="needs to know what sharing costs"):
+    with pytest.raises(UsageError, match="needs the costs of sharing a chip"):
         place(tasks, chips, None, method=method.name)
 
 

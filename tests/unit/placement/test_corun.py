@@ -52,12 +52,12 @@ def test_a_job_takes_as_long_as_its_slowest_process():
 @pytest.mark.parametrize(
     ("tasks", "sharing", "words"),
     [
-        ([Task("a"), Task("b", 1.0)], [("a", "b")], "How long a takes alone is not known"),
+        ([Task("a"), Task("b", 1.0)], [("a", "b")], "The time that a takes alone is not known"),
         ([Task("a", 1.0), Task("b", 1.0)], [("a",)], "b is not placed"),
         ([Task("a", 1.0), Task("b", 1.0)], [("a", "a")], "a is placed more often"),
-        ([Task("a", 1.0), Task("b", 1.0)], [("a", "b"), ()], "has 2 chips, and there are 1"),
-        ([Task("a", 1.0), Task("b", 1.0)], [("a", "b", "b")], "room for 2, and 3"),
-        ([Task("a", 1e-9), Task("b", 1e9)], [("a", "b")], "Give tasks times that differ less"),
+        ([Task("a", 1.0), Task("b", 1.0)], [("a", "b"), ()], "has 2 chips, and the machine has 1"),
+        ([Task("a", 1.0), Task("b", 1.0)], [("a", "b", "b")], "room for 2 processes, and 3"),
+        ([Task("a", 1e-9), Task("b", 1e9)], [("a", "b")], "Simulate tasks whose times differ less"),
     ],
 )
 def test_invalid_sharings_are_refused_in_a_sentence(tasks, sharing, words):

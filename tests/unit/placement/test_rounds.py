@@ -74,7 +74,7 @@ def test_unmeasured_pairs_do_not_run_together():
     costs = CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("a", "b", 0.1), PairCost("b", "a", 0.1)))
     rounds = Rounds.of([Task(name, 1.0) for name in "abc"], Chip(2), costs)
     assert plan(rounds, SEARCH).sharing == ((0, 1), (2,))
-    with pytest.raises(UsageError, match="is not known"):
+    with pytest.raises(UsageError, match="on one chip are not known"):
         rounds.expected()
 
 
@@ -137,5 +137,5 @@ def test_costs_of_whole_sets_are_used():
 
 def test_rounds_need_times():
     costs = CoRunCosts(CostOrigin.GIVEN, pairs=(PairCost("a", "b", 0.1), PairCost("b", "a", 0.1)))
-    with pytest.raises(UsageError, match="How long a takes alone is not known"):
+    with pytest.raises(UsageError, match="The time that a takes alone is not known"):
         Rounds.of([Task("a"), Task("b", 1.0)], Chip(2), costs)
