@@ -107,7 +107,7 @@ def account(request: Mapping[str, Any], to: int, trials: int, seed: int) -> list
     Raises UsageError for a program that does not end or is too short for a move.
     """
     if trials < LEAST_TRIALS:
-        raise UsageError(f"{LEAST_TRIALS} moves or more are needed for an interval, not {trials}.")
+        raise UsageError(f"At least {LEAST_TRIALS} moves are needed for an interval, not {trials}.")
     generator = random.Random(seed)
     result = []
     for number in range(trials):

@@ -46,7 +46,7 @@ def read(text: str, path: str) -> CountStream:
         elif key in ("summary", "totals") and names:
             values = rest.split()
             if len(values) > len(names) or not all(value.isdecimal() and len(value) < 18 for value in values):
-                raise UsageError(f"Line {number} of {path} is not one of callgrind: {line[:60]!r}.")
+                raise UsageError(f"Line {number} of {path} is not output of callgrind: {line[:60]!r}.")
             if key == "totals":
                 dumps.append([int(value) for value in values])
                 summary = None

@@ -42,6 +42,7 @@ def events(description: Mapping[str, Any]) -> str:
         words += ", in kernel and user mode (:u counts only the program)"
     if description["trouble"]["shared"]:
         words += (
-            f"; others had the counters {description['trouble']['shared']:,} times meanwhile, and nothing was scaled"
+            f"; other users of the counters had them {description['trouble']['shared']:,} times meanwhile, and "
+            "counts were not scaled"
         )
     return words

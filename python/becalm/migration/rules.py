@@ -28,10 +28,10 @@ class Rule(msgspec.Struct, frozen=True):
 
 
 RULES = (
-    Rule("rise", "the ratio is above that of the windows before by more than chance", {}),
+    Rule("rise", "the ratio is above that of the windows before it by more than chance", {}),
     Rule(
         "published",
-        "a tenth of the references miss, and in the window before less",
+        "a tenth of the references miss, and fewer missed in the window before",
         {
             "closing": "when_it_runs", "change": {"jump": {"factor": 10}}, "others_factor": 10, "least_references": 0,
             "onset": False, "refill_is_change": True,
@@ -44,7 +44,7 @@ RULES = (
     ),
     Rule(
         "cusum",
-        "the sum of what ratios are above their mean is above a threshold",
+        "the sum of the ratios' excess over their mean is above a threshold",
         {"change": {"cusum": {"drift": 0.02, "threshold": 0.1, "history": 40}}},
     ),
 )  # fmt: skip
@@ -64,7 +64,7 @@ def with_thresholds(chosen: dict[str, Any], name: str, s1: float | None, s2: flo
     if s1 is not None:
         if name != "published":
             raise UsageError(
-                f"S1 is for the published rules; {name!r} finds its own threshold. Give --rules published."
+                f"S1 applies to the published rules only; {name!r} finds its own threshold. Give --rules published."
             )
         result["change"] = {"jump": {"factor": 1 / s1}}
     if s2 is not None:

@@ -102,4 +102,4 @@ def task(text: str, files: ExitStack | None = None) -> dict[str, Any]:
                 arguments = [files.enter_context(plain_file(arguments[0]))]
             return {"program": {name: row.program(arguments)}, "cpu": _whole(cpu or "0")}
     known = ", ".join(f"{row.name}{':' if row.form else ''}{row.form}" for row in WORKLOADS)
-    raise UsageError(f"There is no workload {name!r}. There are: {known}; and each takes @CPU.")
+    raise UsageError(f"There is no workload {name!r}. There are: {known}. Each may be followed by @CPU.")

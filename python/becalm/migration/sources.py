@@ -38,8 +38,8 @@ def _records(text: str, path: str) -> CountStream:
     records = value.get("records") if isinstance(value, dict) else None
     if not isinstance(records, list):
         data = text.encode("utf-8", "replace")
-        raise UsageError(describe(data, path, _known(), "has no list of records in it"))
-    events = value.get("events", "references and misses, by the file")
+        raise UsageError(describe(data, path, _known(), "has no list of records"))
+    events = value.get("events", "references and misses from the file")
     names = value.get("names")
     known = {task: str(name) for task, name in names.items()} if isinstance(names, dict) else {}
     ratio = value.get("miss_ratio") is not False

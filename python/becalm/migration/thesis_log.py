@@ -37,7 +37,9 @@ def read(text: str, path: str) -> CountStream:
             continue
         if match := FIRST.fullmatch(line):
             if task:
-                raise UsageError(f"{path} has a second beginning in line {number}. Give each program a file.")
+                raise UsageError(
+                    f"{path} has the start of a second program in line {number}. Give each program its own file."
+                )
             task = int(match[1])
         elif match := COUNTS.fullmatch(line):
             at, kind, length, misses, references = (int(group) for group in match.groups())
@@ -53,9 +55,9 @@ def read(text: str, path: str) -> CountStream:
         elif LAST.fullmatch(line):
             ended = True
         else:
-            raise UsageError(f"Line {number} of {path} does not belong to a log of the thesis: {line[:60]!r}.")
+            raise UsageError(f"Line {number} of {path} is not a line of the thesis's log: {line[:60]!r}.")
     if not task or not windows:
-        raise UsageError(f"{path} has no windows in it.")
+        raise UsageError(f"{path} has no windows.")
     rows = [[start, at, *counts, True] for at, (start, *counts) in sorted(windows.items())]
     return CountStream("log", {"counted": {"task": task, "windows": rows, "marks": marks, "ended": ended}}, EVENTS)
 

@@ -74,7 +74,7 @@ def account_command(
     if to is not None and to not in migrate_target.LLC:
         raise UsageError(migrate.other_llc(to, migrate_target.LLC))
     if moves < LEAST_MOVES:
-        raise UsageError(f"{LEAST_MOVES} moves or more are needed for an interval, not {moves}.")
+        raise UsageError(f"At least {LEAST_MOVES} moves are needed for an interval, not {moves}.")
     rules_named(rules)
     known_means(by)
     window_ns = WINDOW_NS if window is None else duration_ns(window)

@@ -110,7 +110,7 @@ def test_it_is_said_whether_waiting_gains_and_nothing_to_gain_is_an_answer(gaine
     ("options", "why"),
     [
         ({"to": "far"}, "not to 'far'"),
-        ({"moves": 2}, "3 moves or more are needed"),
+        ({"moves": 2}, "At least 3 moves are needed"),
         ({"workload": "memeater:1M"}, "No task ends by itself"),
         ({"workload": "nothing"}, "There is no workload 'nothing'"),
     ],

@@ -17,7 +17,7 @@ def test_thresholds_are_one_over_the_factors():
 @pytest.mark.parametrize(
     ("name", "s1", "s2", "message"),
     [
-        ("rise", 0.1, None, "S1 is for the published rules"),
+        ("rise", 0.1, None, "S1 applies to the published rules"),
         ("published", 0.0, None, "S1 is a share of references between 0 and 1, not 0"),
         ("rise", None, 1.0, "S2 is a share"),
     ],

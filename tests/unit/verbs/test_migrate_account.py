@@ -40,7 +40,7 @@ def test_a_real_program_is_typed_behind_two_dashes(monkeypatch):
     ("options", "why"),
     [
         ({"to": "far"}, "not 'far'"),
-        ({"moves": 9}, "10 moves or more are needed"),
+        ({"moves": 9}, "At least 10 moves are needed"),
         ({"rules": "none"}, "none"),
         ({"limit": "1s"}, "at most 100 ms"),
         ({"host": "ssh://nowhere.invalid"}, "not on ssh://nowhere.invalid"),

@@ -35,7 +35,7 @@ def test_instructions_are_the_time_of_callgrind(tmp_path):
         ('{"records": [{"time_ns": -1}]}', "is not a request"),
         ("Start tracking task with pid 3\n", "no windows"),
         ("Start tracking task with pid 3\n5 p1 5 9 3\n", "Line 2"),
-        (LOG + LOG, "second beginning in line 12"),
+        (LOG + LOG, "start of a second program in line 12"),
         (DUMP.replace(" D1mw", ""), "without D1mw"),
         (DUMP[:120], "Make more"),
     ],
