@@ -45,7 +45,7 @@ def probe_space(
         settings = Settings.of({name: value for name, value in settings.values if name not in refused})
         unwanted_ones = [name for name, _ in settings.values if left_out_by_choice(find(rows, name), wanted)]
         if unwanted_ones:
-            unwanted.append(Excluded(profile.name, f"sets {', '.join(unwanted_ones)}, which was left out as asked"))
+            unwanted.append(Excluded(profile.name, f"sets {', '.join(unwanted_ones)}, which was left out on request"))
             continue
         if kernel is not None:
             settings, ignored = _accepted_at_boot(opened, kernel, settings, rows)

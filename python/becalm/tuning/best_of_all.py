@@ -31,7 +31,9 @@ def recommend_best(here: ConfirmationRun) -> None:
     here.samples = {
         name: arm_samples for name, arm_samples in samples.items() if name != best and not name.startswith(WITHOUT)
     }
-    here.tuned.choice = Choice(here.samples[TUNED][0].settings, f"{old.why} Fresh runs of the list of {best} beat it.")
+    here.tuned.choice = Choice(
+        here.samples[TUNED][0].settings, f"{old.why} But fresh runs of the list of {best} were better."
+    )
     least = min(better[best], key=lambda ratio: ratio.value)
     here.tuned.findings.append(
         finding("list_best", {"list": best, "ratio": least.value, "low": least.low, "high": least.high})

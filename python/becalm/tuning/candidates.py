@@ -75,7 +75,7 @@ def candidates(
         present = {candidate.knob for candidate in candidates}
         for dependent in alone:
             missing = (name for name in dependent.requires if name not in present)
-            reasons[dependent.knob] = f"it has no meaning without {', '.join(missing)}"
+            reasons[dependent.knob] = f"it has no effect without {', '.join(missing)}"
         candidates = [candidate for candidate in candidates if candidate not in alone]
     excluded = tuple(Excluded(knob.name, reasons[knob.name]) for knob in knobs if knob.name in reasons)
     return Space(tuple(candidates), tuple(profiles), tuple(boot)), excluded
@@ -84,9 +84,9 @@ def candidates(
 def left_out_by_choice(knob: Knob, wanted: SearchLimits) -> str | None:
     """Return the reason why the person's limits leave a knob out; None if they do not."""
     if wanted.only and knob.name not in wanted.only:
-        return "not among the requested ones"
+        return "not among the requested settings"
     if knob.name in wanted.without:
-        return "left out as asked"
+        return "left out on request"
     if knob.restricts_cpus and wanted.preserve_multicore:
         return "keeps the program on fewer CPUs (--preserve-multicore)"
     return None

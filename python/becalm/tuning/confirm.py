@@ -107,7 +107,7 @@ def _strongest(here: ConfirmationRun) -> Generator[PhaseRequest, PhaseResult, bo
     The strongest settings are those of all known profiles, first only these if time is limited, and all candidates. If
     several help, one is chosen, and then confirmed like the choice of a search.
     """
-    space, tuned, why = here.space, here.tuned, "the strongest settings, before saying that none help"
+    space, tuned, why = here.space, here.tuned, "the strongest settings, before concluding that none helps"
     listed = {knob for _, settings in space.profiles for knob, _ in settings.values}
     everything = space.settings(space.candidates)
     union = space.settings(candidate for candidate in space.candidates if candidate.knob in listed)
@@ -193,7 +193,11 @@ def _confirm_first(
     mine = [comparison for comparison in strict.comparisons if comparison.arm == TUNED]
     if more < FEWEST_LOOPS or not all(comparison.ratio.low <= 1 <= comparison.ratio.high for comparison in mine):
         return result
-    return (yield from here.measure(arms, replace(shape, loops=more), f"{why}, more often: it is open", more=True))
+    return (
+        yield from here.measure(
+            arms, replace(shape, loops=more), f"{why}, more often, because the result is undecided", more=True
+        )
+    )
 
 
 def _confirm_parts(here: ConfirmationRun, later: Mapping[str, Settings]) -> Confirming:

@@ -52,7 +52,7 @@ def factors(
         named = [_parse_factor(knobs, text) for text in requested]
         names = [factor.name for factor in named]
         if twice := sorted({name for name in names if names.count(name) > 1}):
-            raise UsageError(f"--factor {twice[0]} is there twice. Name each once.")
+            raise UsageError(f"--factor {twice[0]} is given twice. Name each factor once.")
         for factor in named:
             knob = find(knobs, factor.name)
             # Values that an ordinary user may set need no consent: policy=other,batch, but not policy=fifo:50.
@@ -84,11 +84,11 @@ def ends(factor: Factor) -> tuple[str | int, ...]:
 def _unsuited(knob: Knob) -> str | None:
     """Return the reason why a knob is a factor only when named; None if there is none."""
     if knob.name in MEASURING:
-        return f"it is about measuring, not about running: --factor {knob.name} varies it all the same"
+        return f"it affects the measurement, not the program: --factor {knob.name} varies it nevertheless"
     if knob.name.startswith(NAMED):
-        return f"it is of little effect on most machines: --factor {knob.name} varies it all the same"
+        return f"it has little effect on most machines: --factor {knob.name} varies it nevertheless"
     if knob.scope == "boot":
-        return f"each value costs a boot: --factor {knob.name} varies it all the same"
+        return f"each value costs a boot: --factor {knob.name} varies it nevertheless"
     domain = knob.domain
     if domain.range is None and len(domain.choices) < 2:
         return "it has neither a range nor choices: --factor names the values to try"
@@ -117,8 +117,8 @@ def _parse_factor(knobs: Sequence[Knob], text: str) -> Factor:
         choices = tuple(part.strip() for part in rest.split(","))
         if len(choices) < 2 and knob.domain.range is not None:
             raise UsageError(
-                f"--factor {name}={rest.strip()} has no range. Write two numbers with .. between them, within what it "
-                f"takes, {knob.domain.words}; or only --factor {name} for all of that."
+                f"--factor {name}={rest.strip()} has no range. {name} takes {knob.domain.words}: write two numbers "
+                f"from that with .. between them, or only --factor {name} for all of it."
             )
         factor = Factor(name, choices=choices)
         if wrong := [choice for choice in choices if not knob.domain.holds(choice)]:
@@ -132,7 +132,8 @@ def _parse_factor(knobs: Sequence[Knob], text: str) -> Factor:
     low, high = factor.low * by, factor.high * by
     if low < limits.low or high > limits.high:
         raise UsageError(
-            f"--factor {name}: {factor.spelled.partition('=')[2]} reaches beyond what it takes, {knob.domain.words}."
+            f"--factor {name}: {factor.spelled.partition('=')[2]} is not within the range of {name}, which takes "
+            f"{knob.domain.words}."
         )
     whole = math.ceil(low - 1e-6), math.floor(high + 1e-6)
     if whole[0] >= whole[1]:
@@ -145,12 +146,13 @@ def _parse_factor(knobs: Sequence[Knob], text: str) -> Factor:
 def _whole_domain(knob: Knob, marks: Sequence[str]) -> Factor:
     """Return the factor of a knob's whole domain. Raises UsageError if that has neither a range nor choices."""
     if unknown := [mark for mark in marks if mark not in MARKS]:
-        raise UsageError(f"{knob.name}: there may be :log and :linear behind it, not :{unknown[0]}.")
+        raise UsageError(f"{knob.name} may be followed by :log and :linear, not by :{unknown[0]}.")
     try:
         factor = Factor.of_domain(knob.name, knob.domain)
     except UsageError:
         raise UsageError(
-            f"--factor {knob.name} has no range: it takes {knob.domain.words}. Name what to try: {_example(knob)}."
+            f"--factor {knob.name} has no range: it takes {knob.domain.words}. Name the values to try: "
+            f"{_example(knob)}."
         ) from None
     if not marks or factor.categorical:
         return factor

@@ -153,7 +153,7 @@ def _worth_trying(tried: Sequence[tuple[str, Settings]], tuned: SearchResult) ->
         tuned.findings.append(finding("tried", {"name": name, "same_as": same[0] if same else None}))
     tuned.tried = tuple(name for name, _ in distinct)
     if not distinct:
-        tuned.choice = Choice(NO_SETTINGS, "Nothing of what was to be tried can be set here.")
+        tuned.choice = Choice(NO_SETTINGS, "None of the settings to try can be set on this host.")
     return tuple(distinct)
 
 

@@ -115,7 +115,7 @@ def _measure_groups(
     loops = shape.loops if most is None else min(shape.loops, most)
     if loops < FEWEST_LOOPS:
         return {}
-    why = "fresh runs without several settings at once, which may do the same"
+    why = "fresh runs without several settings at once, which may have the same effect"
     confirmation = yield from here.measure(arms, replace(shape, loops=loops), why)
     return {
         names[arm]: tuple(

@@ -50,8 +50,8 @@ def test_candidates_keep_the_order_of_the_catalogue_and_what_they_are():
 @pytest.mark.parametrize(
     ("row", "wanted", "reason"),
     [
-        (knob(), SearchLimits(only=("other",), privileged=True), "not among the requested ones"),
-        (knob(), SearchLimits(without=("governor",), privileged=True), "left out as asked"),
+        (knob(), SearchLimits(only=("other",), privileged=True), "not among the requested settings"),
+        (knob(), SearchLimits(without=("governor",), privileged=True), "left out on request"),
         (knob(scope="boot"), SearchLimits(privileged=True), "set at boot: this host does not reboot during a study"),
         (knob(supported=False, reason="no cpufreq"), ALL, "no cpufreq"),
         (knob(supported=False), ALL, "not supported here"),
@@ -61,7 +61,7 @@ def test_candidates_keep_the_order_of_the_catalogue_and_what_they_are():
         (knob(restricts_cpus=True), SearchLimits(privileged=True, preserve_multicore=True),
          "keeps the program on fewer CPUs (--preserve-multicore)"),
         (knob(value="off"), ALL, "is off already"),
-        (knob(requires=("isolcpus",)), ALL, "it has no meaning without isolcpus"),
+        (knob(requires=("isolcpus",)), ALL, "it has no effect without isolcpus"),
     ],
 )  # fmt: skip
 def test_each_reason(row, wanted, reason):
@@ -85,10 +85,10 @@ def test_knobs_that_need_an_excluded_one_are_excluded_through_any_chain():
     search_space, excluded = candidates(rows, SearchLimits(without=("a",), privileged=True))
     assert names(search_space) == ["e"]
     assert {exclusion.knob: exclusion.reason for exclusion in excluded} == {
-        "a": "left out as asked",
-        "b": "it has no meaning without a",
-        "c": "it has no meaning without b",
-        "d": "it has no meaning without c",
+        "a": "left out on request",
+        "b": "it has no effect without a",
+        "c": "it has no effect without b",
+        "d": "it has no effect without c",
     }
 
 

@@ -14,7 +14,7 @@ from becalm.nouns.settings import Settings
 PAIRS = (("pstate_driver", "turbo"), ("isolation", "online_cpus"))
 """Pairs in the order of settings."""
 CHOSEN = ("nice", *(knob for pair in PAIRS for knob in pair))
-WHY = "fresh runs without several settings at once, which may do the same"
+WHY = "fresh runs without several settings at once, which may have the same effect"
 
 
 class Twins(World):
