@@ -31,7 +31,7 @@ BEGINNING = b'{"becalm-agent"'
 
 VALUES: Mapping[str, tuple[type, str]] = {
     "protocol": (int, "a whole number"), "uid": (int, "a whole number"), "user": (dict, "an object"),
-    "columns": (list, "a list of texts"), "load_columns": (list, "a list of texts"),
+    "columns": (list, "a list of strings"), "load_columns": (list, "a list of strings"),
     "scripted": (bool, "true or false"), "helper": (bool, "true or false"),
 }  # fmt: skip
 """Values of the greeting that becalm uses, with their types."""
@@ -87,7 +87,7 @@ def _checked(line: bytes, host: str) -> Mapping[str, Any]:
         raise _refused(host, f"that lacks the column {missing[0]}")
     name = greeting["user"].get("name")
     if not (name is None or isinstance(name, str)):
-        raise _refused(host, "in which the name of the user is not a text")
+        raise _refused(host, "in which the name of the user is not a string")
     result: Mapping[str, Any] = greeting
     return result
 

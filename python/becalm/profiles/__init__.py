@@ -38,7 +38,7 @@ class NotLinesError(UsageError):
     """An error for a text of a profile that is not one line."""
 
     def __init__(self, key: str, why: ControlCharacterError) -> None:
-        super().__init__(f"The profile has a text that is not one line: {key} {why}.")
+        super().__init__(f"The profile has a string that is not one line: {key} {why}.")
         self._what = f"{key} {why}"
 
     def of(self, where: str) -> str:
@@ -107,7 +107,7 @@ def parse(content: str, where: str, default_name: str) -> Profile:
         raise UsageError(f"The profile {where} has no [settings] table.")
     for name, setting in settings.items():
         if not isinstance(setting, (str, int, bool)):
-            raise UsageError(f"The profile {where}: {name} must be a text, a whole number, true or false.")
+            raise UsageError(f"The profile {where}: {name} must be a string, a whole number, true or false.")
     machine = value.get("machine", {})
     if not isinstance(machine, dict):
         raise UsageError(f"The profile {where}: machine must be a table.")
@@ -123,7 +123,7 @@ def parse(content: str, where: str, default_name: str) -> Profile:
 
 def _text(value: object, key: str, where: str) -> str:
     if not isinstance(value, str):
-        raise UsageError(f"The profile {where}: {key} must be a text.")
+        raise UsageError(f"The profile {where}: {key} must be a string.")
     return value
 
 

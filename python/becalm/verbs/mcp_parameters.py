@@ -93,8 +93,8 @@ _FITS: dict[str, Callable[[Any], bool]] = {
 }
 
 _WORDS = {
-    "text": "a text",
-    "texts": "a list of texts",
+    "text": "a string",
+    "texts": "a list of strings",
     "count": "a whole number from 1",
     "flag": "true or false",
     "settings": "an object of names and values",

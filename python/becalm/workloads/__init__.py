@@ -89,7 +89,7 @@ TABLE = (
         "hackbench",
         "becalm.workloads.hackbench",
         "open_hackbench",
-        "hackbench of rt-tests by its numbers: tasks that pass messages",
+        "hackbench of rt-tests with its parameters: tasks that pass messages",
         "hackbench:groups=20,loops=1000",
         alone=True,
     ),
@@ -97,7 +97,7 @@ TABLE = (
         "wakeups",
         "becalm.workloads.wakeups",
         "open_wakeups",
-        "how soon woken threads run, and requests a second",
+        "wake-up latency of threads, and requests per second",
         "wakeups:workers=4,requests=10000",
         alone=True,
     ),
@@ -134,8 +134,8 @@ def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
     if _source(command) is None and not callable(command):
         if program.get("python") is not None:
             raise UsageError(
-                f"--python is for Python sources, such as pyperf:bench.py, and {command!r} is a command line: begin it "
-                "with the interpreter."
+                f"--python is for Python sources, such as pyperf:bench.py, and {command!r} is a command line: write "
+                "the interpreter in front of it."
             )
         return Workload.of(command, **program)
     workloads = gather([command], ProgramOptions.of(None, program))
@@ -198,7 +198,7 @@ def gather(texts: Sequence[Text], program_options: ProgramOptions) -> tuple[Work
         raise UsageError("No program is named. Name one, for example: gzip -9 -c FILE")
     pairs = [(text, workload) for text in texts for workload in _workloads(text, program_options)]
     if "name" in program_options.options and len(pairs) > 1:
-        raise UsageError(f"One name cannot stand for {len(pairs)} programs. Leave the name out.")
+        raise UsageError(f"--name is one name, and there are {len(pairs)} programs. Leave out the name.")
     # Two scripts may have benchmarks of the same name.
     different = {(workload.name, workload.argv, workload.directory) for _, workload in pairs}
     shared = {name for name, count in collections.Counter(name for name, _, _ in different).items() if count > 1}
@@ -226,15 +226,15 @@ def _command(command: object) -> Text:
     if wrong := [word for word in words if not isinstance(word, (str, os.PathLike))]:
         kind = "a list of programs" if isinstance(wrong[0], (list, tuple, Workload)) or callable(wrong[0]) else ""
         raise UsageError(
-            f"A list of arguments holds texts, not {wrong[0]!r} ({type(wrong[0]).__name__})."
-            + (f" For {kind} take compare, record or tune." if kind else "")
+            f"A list of arguments must contain strings, not {wrong[0]!r} ({type(wrong[0]).__name__})."
+            + (f" For {kind} use compare, record or tune." if kind else "")
         )
     if words and isinstance(words[0], str) and re.search(r"\s", words[0]) and not os.path.exists(words[0]):
         if len(words) == 1:
             return words[0]
         raise UsageError(
-            f"{words[0]!r} is a whole command line where a list of arguments begins with a program. Give one command "
-            "line as text; compare, record and tune take several."
+            f"{words[0]!r} is a command line, and a list of arguments must begin with a program. Give one command "
+            "line as a string; compare, record and tune take several."
         )
     return words
 

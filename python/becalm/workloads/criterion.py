@@ -79,8 +79,8 @@ def _compiled(package: Path, program_options: ProgramOptions) -> dict[str, Path]
     owner = account(program_options.user)
     if owner is not None:
         raise UsageError(
-            f"As root, becalm does not compile for {owner.name}. Compile it as {owner.name} (cargo bench --no-run) and "
-            "name the program that it prints: criterion:target/release/deps/NAME-…"
+            f"becalm does not compile as root for {owner.name}. Compile the package as {owner.name} (cargo bench "
+            "--no-run) and name the program that it prints: criterion:target/release/deps/NAME-…"
         )
     place = replace(program_options, options={"directory": str(package), **program_options.options})
     answer = call(["cargo", "bench", "--no-run", "--benches", "--message-format=json"], place, None)

@@ -55,13 +55,13 @@ def packed(function: Callable[[], object], name: str) -> str:
         body = cloudpickle.dumps(function)
     except Exception as error:  # Objects that cannot be pickled raise errors of any kind.
         raise UsageError(
-            f"The function {name} cannot be pickled for another process: {error}. Create what it needs inside of it, "
-            "or measure a script."
+            f"The function {name} cannot be pickled for another process: {error}. Create what it needs inside the "
+            "function, or measure a script."
         ) from None
     text = base64.b64encode(zlib.compress(pickle.dumps((sys.path, body)))).decode()
     if len(text) > LARGEST:
         raise UsageError(
-            f"The function {name} has {len(text):,} bytes of data, and at most {LARGEST:,} are possible. Have it read "
+            f"The function {name} has {len(text):,} bytes of data, more than the limit of {LARGEST:,}. Have it read "
             "them from a file."
         )
     return text

@@ -52,8 +52,8 @@ def _compiled(package: Path, program_options: ProgramOptions) -> Path:
     owner = account(program_options.user)
     if owner is not None:
         raise UsageError(
-            f"As root, becalm does not compile for {owner.name}. Compile it as {owner.name} and name the program: "
-            f"go test -c -o bench.test {package}; then go:bench.test"
+            f"becalm does not compile as root for {owner.name}. Compile the package as {owner.name} and name the "
+            f"program: go test -c -o bench.test {package}; then go:bench.test"
         )
     key = hashlib.sha256(os.fsencode(package)).hexdigest()[:16]
     program = private_directory(cache_dir() / "go") / f"{package.name}-{key}.test"

@@ -127,8 +127,9 @@ def expand(
     for name in parameters:
         if name not in there and not any("{" + name + "}" in command for command in commands):
             raise UsageError(
-                f"The parameter {name!r} appears in no command. Write it as {{{name}}}, there or in --prepare, --env "
-                "or --input. --setup runs once for each program, so a program that it builds needs its own name."
+                f"The parameter {name!r} appears in no command. Write it as {{{name}}} in a command or in "
+                "--prepare, --env or --input. --setup runs once for each program, so a program that it builds "
+                "needs its own name."
             )
     listed = {name: values(text) for name, text in parameters.items()}
     workloads = []
@@ -146,5 +147,5 @@ def expand(
                 dataclasses.replace(program, parameters=tuple(sorted((dict(program.parameters) | chosen).items())))
             )
     if len(workloads) > MOST:
-        raise UsageError(f"These parameters make {len(workloads)} programs; {MOST} are the most.")
+        raise UsageError(f"These parameters make {len(workloads)} programs; at most {MOST} are possible.")
     return workloads

@@ -202,7 +202,7 @@ def words(text: str, environment: Mapping[str, str]) -> list[str]:
         quoted = piece[:1] in "'\\"
         double = piece[:1] == '"'
         if not quoted and (_SPECIAL if double else _UNQUOTED).search(piece):
-            raise UsageError(f"The arguments {text!r} are for a shell. Let one read them with --shell.")
+            raise UsageError(f"The arguments {text!r} contain shell syntax. Use --shell to have a shell read them.")
         expanded.append(piece if quoted else _expanded(piece, environment, text, double))
     try:
         return shlex.split("".join(expanded))
@@ -253,5 +253,5 @@ def _entry(option: PhoronixOption, at: int) -> Choice:
 
 
 def _words(option: PhoronixOption) -> str:
-    names = [name for name, _ in option.entries] + (["a value of yours"] if option.free else [])
+    names = [name for name, _ in option.entries] + (["a value of your choice"] if option.free else [])
     return f"{option.identifier}= {', '.join(names)}"

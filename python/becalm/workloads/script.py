@@ -98,7 +98,9 @@ def chosen(benchmarks: Mapping[str, Named], name: str | None, path: Path) -> tup
 def interpreter(name: str | None) -> str:
     """Return the absolute path of a Python interpreter (None: that of becalm). Raises UsageError."""
     if name is None and not sys.executable:
-        raise UsageError("The interpreter that runs becalm is not known. Name one for the script.")
+        raise UsageError(
+            "The Python interpreter that runs becalm is not known. Name one for the script: --python PATH."
+        )
     path = shutil.which(name or sys.executable)
     if path is None:
         raise UsageError(f"There is no executable interpreter {name!r}. Name one, for example /usr/bin/python3.")
@@ -140,7 +142,7 @@ def call(argv: Sequence[str], program_options: ProgramOptions, owner: Account | 
     """Run a program to its end in the directory and environment of the options. Raises WorkloadError."""
     script = argv[1] if len(argv) > 1 and not argv[1].startswith("-") else argv[0]
     if MARK in os.environ:
-        raise UsageError(f"{script} is not run: becalm was started by a script whose benchmarks becalm is listing.")
+        raise UsageError(f"{script} was not run: becalm was started by a script whose benchmarks becalm is listing.")
     environment = {**os.environ, **dict(program_options.options.get("environment") or {}), MARK: "1"}
     identity: dict[str, Any] = {}
     if owner is not None:
@@ -171,6 +173,6 @@ def call(argv: Sequence[str], program_options: ProgramOptions, owner: Account | 
         os.killpg(process.pid, signal.SIGKILL)
         process.communicate()
         if isinstance(error, subprocess.TimeoutExpired):
-            raise WorkloadError(f"{script} did not answer within {LIMIT_S:g} s. It was ended.") from None
+            raise WorkloadError(f"{script} did not answer within {LIMIT_S:g} s and was ended.") from None
         raise
     return ScriptEnd(process.returncode, stdout, stderr)

@@ -94,7 +94,9 @@ def _listed(program: Mapping[str, Any], where: str, program_options: ProgramOpti
     workloads = _workloads(program, "command", where, program_options, base)
     if len(workloads) != 1:
         names = ", ".join(workload.name for workload in workloads[:3])
-        raise UsageError(f"{where}: a suite is rated program by program, but this names {len(workloads)}: {names} …")
+        raise UsageError(
+            f"{where}: each entry of a suite must be one program, but this one names {len(workloads)}: {names} …"
+        )
     peak = workloads[0]
     if "peak_command" in program:
         (other, *more) = _workloads(program, "peak_command", where, program_options, base)
@@ -170,7 +172,7 @@ def _command(program: Mapping[str, Any], key: str, where: str) -> Any:
     command = program.get(key)
     words = isinstance(command, list) and command and all(isinstance(word, str) for word in command)
     if not words and not (isinstance(command, str) and command.strip()):
-        raise UsageError(f'{where}: {key} must be a text or a list of texts, for example {key} = "gzip -9 x".')
+        raise UsageError(f'{where}: {key} must be a string or a list of strings, for example {key} = "gzip -9 x".')
     if isinstance(command, str) and command.startswith("suite:"):
         raise UsageError(f"{where}: a suite cannot list another suite. List the programs, or name both files.")
     return command
@@ -255,7 +257,7 @@ def _settings(value: Any) -> bool:
 
 _FILE_ENTRIES: dict[str, tuple[Callable[[Any], bool], str]] = {
     "program": (lambda value: True, "tables"),
-    "name": (lambda value: isinstance(value, str) and bool(value), "a text"),
+    "name": (lambda value: isinstance(value, str) and bool(value), "a string"),
     "copies": (lambda value: type(value) is int and 1 <= value <= 4096, "a number from 1 to 4096"),
     "base": (_settings, 'a table of settings, for example { aslr = "off" }'),
     "peak": (_settings, 'a table of settings, for example { aslr = "off" }'),
@@ -263,9 +265,9 @@ _FILE_ENTRIES: dict[str, tuple[Callable[[Any], bool], str]] = {
 """The entries of a file for all of its programs: a check, and the expected form in words."""
 
 _FIELDS: dict[str, tuple[Callable[[Any, Path], Any], str]] = {
-    "name": (_text, "a text"),
+    "name": (_text, "a string"),
     "directory": (_path, "the path of a directory"),
-    "environment": (_environment, 'a table of texts, for example { LC_ALL = "C" }'),
+    "environment": (_environment, 'a table of strings, for example { LC_ALL = "C" }'),
     "input": (_path, "the path of a file"),
     "setup": (_text, "a command line"),
     "prepare": (_text, "a command line"),

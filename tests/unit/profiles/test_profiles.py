@@ -28,13 +28,13 @@ def home(tmp_path, monkeypatch):
         ("", r"no \[settings\]"),
         ("settings = 3", r"no \[settings\]"),
         ("nice = -20", "unknown key 'nice'. Known: name"),
-        ("[settings]\nnice = 1.5", "nice must be a text"),
-        ("[settings]\nnice = [1]", "nice must be a text"),
-        ("[settings.nice]\nvalue = 1", "nice must be a text"),
-        ("[settings]\nwhen = 2024-01-01", "when must be a text"),
+        ("[settings]\nnice = 1.5", "nice must be a string"),
+        ("[settings]\nnice = [1]", "nice must be a string"),
+        ("[settings.nice]\nvalue = 1", "nice must be a string"),
+        ("[settings]\nwhen = 2024-01-01", "when must be a string"),
         ("machine = 'x'\n[settings]", "machine must be a table"),
-        ("name = 3\n[settings]", "name must be a text"),
-        ("description = true\n[settings]", "description must be a text"),
+        ("name = 3\n[settings]", "name must be a string"),
+        ("description = true\n[settings]", "description must be a string"),
     ],
 )
 def test_errors_in_a_profile_name_the_file(content, says):
@@ -67,7 +67,7 @@ def test_a_profile_that_a_program_makes_has_lines_too():
         ("quiet", {"nice": "1\nx"}),
         ("quiet", {"a\rb": 1}),
     ):
-        with pytest.raises(UsageError, match=r"a text that is not one line: .* has the control character"):
+        with pytest.raises(UsageError, match=r"a string that is not one line: .* has the control character"):
             Profile(name, Settings.of(settings))
     with pytest.raises(UsageError, match="description has the control character"):
         Profile("quiet", Settings(), "a\nb")

@@ -224,7 +224,7 @@ def test_a_test_without_its_program_or_definition_is_reported(suite, tmp_path):
     ],
 )
 def test_shell_syntax_is_refused(text):
-    with pytest.raises(UsageError, match="Let one read them with --shell"):
+    with pytest.raises(UsageError, match="Use --shell to have a shell read them"):
         words(text, {})
 
 

@@ -65,14 +65,14 @@ def test_a_program_may_come_of_another_source(suite, tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("[[program]]\ncommand = 1", "program 1: command must be a text or a list of texts"),
+        ("[[program]]\ncommand = 1", "program 1: command must be a string or a list of strings"),
         ("[[program]]\ncommand = []", "command must be"),
         ("[[program]]\nname = 'x'", "command must be"),
         ("[[program]]\ncommand = 'a'\ncomand = 'b'", r"unknown key 'comand'\. Did you mean 'command'\?"),
         ("[[program]]\ncommand = 'a'\ntimeout = 'soon'", r"timeout must be a duration, .*, not 'soon'"),
         ("[[program]]\ncommand = 'a'\nexpect = [256]", "expect must be exit codes"),
         ("[[program]]\ncommand = 'a'\nexpect = true", "expect must be exit codes"),
-        ("[[program]]\ncommand = 'a'\nenvironment = { A = 1 }", "environment must be a table of texts"),
+        ("[[program]]\ncommand = 'a'\nenvironment = { A = 1 }", "environment must be a table of strings"),
         ("[[program]]\ncommand = 'a'\nshell = true", "unknown key 'shell'"),
         ("[[program]]\ncommand = 'a \"'", "program 1: The command .* cannot be split"),
         ("[[program]]\ncommand = 'suite:other.toml'", "cannot list another suite"),

@@ -71,7 +71,7 @@ class JsonPart(msgspec.Struct, frozen=True):
     def text(self) -> str:
         """Return a text; a number is converted. Raises Unlike."""
         if isinstance(self.value, bool) or not isinstance(self.value, (str, int, float)):
-            raise self._unlike("a text")
+            raise self._unlike("a string")
         return str(self.value)
 
     @property
