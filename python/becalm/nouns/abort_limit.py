@@ -34,20 +34,24 @@ class AbortLimit(msgspec.Struct, frozen=True):
         text = str(value)
         if _BARE.fullmatch(text):
             number = text.strip()
-            raise UsageError(f"--abort-above {number} can be read as {number}x or as {number}s. Write the one meant.")
+            raise UsageError(
+                f"--abort-above {number} is ambiguous. Write {number}x for a multiple of the best time so far, or "
+                f"{number}s for a duration."
+            )
         match = _TIMES.fullmatch(text)
         if match is None:
             try:
                 return cls(ns=duration_ns(text))
             except UsageError:
                 raise UsageError(
-                    f"--abort-above is times as long as the best so far, 3x, or a duration, 1.5s, not {value!r}."
+                    "--abort-above is a multiple of the best time so far, such as 3x, or a duration, such as 1.5s, "
+                    f"not {value!r}."
                 ) from None
         times = float(match[1]) / (100 if match[2] == "%" else 1)
         if not LEAST <= times < math.inf:
             raise UsageError(
-                f"--abort-above must be at least {LEAST:g}x, not {value}: what is closer to the best may be noise, and "
-                "good settings would be ended by bad luck."
+                f"--abort-above must be at least {LEAST:g}x, not {value}: a lower limit would also end runs of good "
+                "settings that noise made slow."
             )
         return cls(times=times)
 

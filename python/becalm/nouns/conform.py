@@ -19,7 +19,7 @@ import msgspec
 
 WORD = 2**63
 _WORDS: Mapping[type, str] = {
-    int: "a whole number", float: "a number", str: "a text", bool: "true or false", NoneType: "null",
+    int: "a whole number", float: "a number", str: "a string", bool: "true or false", NoneType: "null",
 }  # fmt: skip
 
 DEEPEST = 100
@@ -38,22 +38,22 @@ def conform(hint: Any, value: Any, where: str, *, finite: bool = True) -> None:
     elif origin is tuple:
         _conform_tuple(parts, value, where, finite)
     elif origin is not None and issubclass(origin, Sequence):
-        _check(isinstance(value, (list, tuple)), value, where, "no list")
+        _check(isinstance(value, (list, tuple)), value, where, "not a list")
         for index, member in enumerate(value):
             conform(parts[0], member, f"{where}[{index}]", finite=finite)
     elif origin is not None and issubclass(origin, Mapping):
-        _check(isinstance(value, Mapping), value, where, "no object")
+        _check(isinstance(value, Mapping), value, where, "not an object")
         for key, member in value.items():
             conform(parts[0], key, f"a name in {where}")
             conform(parts[1], member, f"{where}.{key}", finite=finite)
     elif hint in (int, float, str, bool, NoneType):
         _scalar(hint, value, where, finite)
     elif hint is bytes:
-        _check(isinstance(value, bytes), value, where, "no bytes")
+        _check(isinstance(value, bytes), value, where, "not bytes")
     elif isinstance(hint, type) and issubclass(hint, StrEnum):
-        _check(isinstance(value, hint), value, where, f"no {hint.__name__}")
+        _check(isinstance(value, hint), value, where, f"not of the type {hint.__name__}")
     else:
-        _check(isinstance(value, hint), value, where, f"no {hint.__name__}")
+        _check(isinstance(value, hint), value, where, f"not of the type {hint.__name__}")
         for name, member in _fields(hint).items():
             conform(member, getattr(value, name), f"{where}.{name}", finite=finite)
 
@@ -69,7 +69,7 @@ def _scalar(hint: type, value: Any, where: str, finite: bool = True) -> None:
         try:
             os.fsencode(value)
         except UnicodeEncodeError:
-            raise ValueError(f"{where} is {value!r:.80}, which no file can hold") from None
+            raise ValueError(f"{where} is {value!r:.80}, which cannot be encoded in UTF-8") from None
 
 
 def _conform_union(parts: tuple[Any, ...], value: Any, where: str, finite: bool) -> None:
@@ -85,10 +85,10 @@ def _conform_union(parts: tuple[Any, ...], value: Any, where: str, finite: bool)
 
 
 def _conform_tuple(parts: tuple[Any, ...], value: Any, where: str, finite: bool) -> None:
-    _check(isinstance(value, tuple), value, where, "no list")
+    _check(isinstance(value, tuple), value, where, "not a list")
     if len(parts) == 2 and parts[1] is Ellipsis:
         parts = (parts[0],) * len(value)
-    _check(len(parts) == len(value), value, where, f"no list of {len(parts)}")
+    _check(len(parts) == len(value), value, where, f"not a list of {len(parts)}")
     for index, (part, member) in enumerate(zip(parts, value, strict=True)):
         conform(part, member, f"{where}[{index}]", finite=finite)
 
@@ -104,7 +104,7 @@ def _check_json(value: Any, where: str, deep: int) -> None:
         for index, member in enumerate(value):
             _check_json(member, f"{where}[{index}]", deep - 1)
     elif value is not None:
-        _check(isinstance(value, (bool, int, float, str)), value, where, "no JSON")
+        _check(isinstance(value, (bool, int, float, str)), value, where, "not JSON")
         _scalar(type(value), value, where)
 
 

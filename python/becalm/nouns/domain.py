@@ -49,9 +49,9 @@ class Range(msgspec.Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.low >= self.high:
-            raise ValueError(f"A range needs two ends; {self.low} to {self.high} has none.")
+            raise ValueError(f"The low end of a range must be below its high end, not {self.low} to {self.high}.")
         if self.scale is Scale.LOG and self.low <= 0:
-            raise ValueError(f"On a logarithmic scale all values are above 0; {self.low} is not.")
+            raise ValueError(f"A logarithmic scale needs numbers above 0; {self.low} is not.")
 
     def __contains__(self, number: int) -> bool:
         return self.low <= number <= self.high
@@ -77,14 +77,14 @@ class Range(msgspec.Struct, frozen=True):
         Raises ValueError for a count below two.
         """
         if count < 2:
-            raise ValueError(f"A range has two levels at least, not {count}.")
+            raise ValueError(f"A range needs at least two levels, not {count}.")
         return tuple(dict.fromkeys(self.natural(2 * index / (count - 1) - 1) for index in range(count)))
 
     def _scaled(self, number: float) -> float:
         if self.scale is Scale.LINEAR:
             return float(number)
         if number <= 0:
-            raise ValueError(f"{number} has no place on a logarithmic scale.")
+            raise ValueError(f"A logarithmic scale needs numbers above 0; {number} is not.")
         return math.log(number)
 
 

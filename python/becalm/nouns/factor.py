@@ -60,17 +60,23 @@ class Factor(msgspec.Struct, frozen=True):
             raise UsageError("A factor needs a name: time=80..90min.")
         if self.choices:
             if len(self.choices) < 2 or len(set(self.choices)) < len(self.choices) or not all(self.choices):
-                raise UsageError(f"{self.name} needs two choices or more, each once: {self.name}=other,batch.")
+                raise UsageError(
+                    f"{self.name} needs at least two different choices, for example {self.name}=other,batch."
+                )
             return
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise UsageError(f"The range of {self.name} goes from a lower to a higher number, not {self._ends()}.")
+            raise UsageError(
+                f"The range of {self.name} must go from a lower to a higher number; {self._ends()} does not."
+            )
         if self.scale is Scale.LOG and self.low <= 0:
             raise UsageError(
-                f"On a logarithmic scale all values are above 0; {self.name} begins at {self.low:g}. Let it begin "
-                "above 0, or leave :log out."
+                f"A logarithmic scale needs numbers above 0, and the range of {self.name} begins at {self.low:g}. "
+                "Begin it above 0, or leave out :log."
             )
         if self.whole and not (self.low.is_integer() and self.high.is_integer()):
-            raise UsageError(f"{self.name} has whole numbers only; its ends, {self._ends()}, are not.")
+            raise UsageError(
+                f"{self.name} takes whole numbers only, and the ends of its range, {self._ends()}, are not whole."
+            )
 
     @classmethod
     def parse(cls, text: str) -> Factor:
@@ -91,11 +97,11 @@ class Factor(msgspec.Struct, frozen=True):
                 )
             return cls(name, choices=tuple(part.strip() for part in head.split(",")))
         if unknown := [mark for mark in marks if mark not in MARKS]:
-            raise UsageError(f"{name}: after the range there may be :log and :whole, not :{unknown[0]}.")
+            raise UsageError(f"{name}: a range may be followed by :log and :whole, not by :{unknown[0]}.")
         if match[3].startswith(".."):
             raise UsageError(
-                f"A range of a factor has no step: write {name}={match[1]}..{match[2]}. Its values are chosen between "
-                "the ends."
+                f"The range of a factor takes no step: write {name}={match[1]}..{match[2]}. becalm chooses the "
+                "values between the ends."
             )
         scale = Scale.LOG if "log" in marks else Scale.LINEAR
         return cls(name, float(match[1]), float(match[2]), match[3], scale, "whole" in marks)
@@ -113,7 +119,9 @@ class Factor(msgspec.Struct, frozen=True):
             return cls(name, float(numbers.low), float(numbers.high), numbers.unit, numbers.scale, True)
         if len(domain.choices) > 1:
             return cls(name, choices=domain.choices)
-        raise UsageError(f"{name} takes {domain.words}: that is neither a range nor choices, and cannot be varied.")
+        raise UsageError(
+            f"{name} takes {domain.words}, which is neither a range nor a list of choices, and cannot be varied."
+        )
 
     @property
     def categorical(self) -> bool:
@@ -171,7 +179,9 @@ class Factor(msgspec.Struct, frozen=True):
         if self.scale is Scale.LINEAR:
             return number
         if number <= 0:
-            raise UsageError(f"{number:g} has no place on the logarithmic scale of {self.name}.")
+            raise UsageError(
+                f"{number:g} cannot be on the logarithmic scale of {self.name}, which needs numbers above 0."
+            )
         return math.log(number)
 
 
@@ -181,5 +191,5 @@ def check_distinct(factors: tuple[Factor, ...]) -> tuple[Factor, ...]:
     if not names:
         raise UsageError("A design needs factors: becalm design central time=80..90min temp=170..180C")
     if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise UsageError(f"The factor {twice[0]} is there twice. Name each once.")
+        raise UsageError(f"The factor {twice[0]} is named twice. Name each factor once.")
     return factors

@@ -33,8 +33,8 @@ class Goal(msgspec.Struct, frozen=True):
         """Return the goal of a text: min, max, min:100..500, max:80..97 or target:55..57.5..60. Raises UsageError."""
         kind, colon, rest = text.strip().partition(":")
         wrong = UsageError(
-            f"{text!r} is not a goal of {name}. Write min or max, with limits max:80..97 (worthless to good enough, in "
-            "ascending order), or target:55..57.5..60."
+            f"{text!r} is not a goal of {name}. Write min or max, a goal with limits in ascending order, such as "
+            "max:80..97 (80 is worthless, 97 is good enough), or a target, such as target:55..57.5..60."
         )
         if kind not in KINDS:
             raise wrong

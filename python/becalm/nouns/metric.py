@@ -147,19 +147,19 @@ def metric(text: str | Metric) -> Metric:
     spec, more = text, {}
     while (match := _MORE.search(spec)) is not None:
         if match[1] in more:
-            raise UsageError(f"The metric {brief(text)} has two of {match[1]}=. Leave one out.")
+            raise UsageError(f"The metric {brief(text)} has {match[1]}= twice. Leave one out.")
         more[match[1]] = match[2].strip()
         spec = spec[: match.start()]
     if not spec.strip() or spec == PREFIX:
         raise UsageError(f"The metric {brief(text)} does not locate the number. Write it like {EXAMPLE}.")
     if spec in (INSTRUCTIONS, CALLGRIND):
         if more.keys() & {"unit", "take"}:
-            raise UsageError(f"{spec} is counted and has no unit: leave unit= and take= out.")
+            raise UsageError(f"{spec} is a count without a unit: leave out unit= and take=.")
         return Metric(spec, more.get("name") or "instruction count", better=_better(more))
     if _QUANTITY.fullmatch(spec):
         row = _quantity(spec)
         if more.keys() & {"unit", "take"}:
-            raise UsageError(f"{spec} is measured and has its own unit: leave unit= and take= out.")
+            raise UsageError(f"{spec} has a unit of its own: leave out unit= and take=.")
         better = _better(more)
         return Metric(spec, more.get("name") or row.title, row.unit, better)
     if not spec.startswith(PREFIX) and not re.search(r"(?<!\\)\((?!\?)|\(\?P?<[A-Za-z]", spec):
@@ -170,10 +170,10 @@ def metric(text: str | Metric) -> Metric:
     better, take = _better(more), more.get("take", "last")
     if take not in [*Take]:
         raise UsageError(
-            f"Of several matches the first, the last or their sum is taken, not {brief(take)}: write take=first."
+            f"take= chooses the first match, the last or the sum of all, not {brief(take)}: write take=first."
         )
     if "take" in more and spec.startswith(PREFIX):
-        raise UsageError("take= is for patterns: a path into JSON has one place. Leave it out.")
+        raise UsageError("take= applies to patterns only: a path into JSON leads to one number. Leave out take=.")
     name = more.get("name") or _name(spec)
     return Metric(spec, name, more.get("unit", ""), better, Take(take))
 
@@ -193,7 +193,7 @@ def _quantity(spec: str) -> Quantity:
     if quantity is None:
         kind = spec.partition(":")[0] + ":"
         known = ", ".join(row.name for row in quantities() if row.name.startswith(kind))
-        raise UsageError(f"There is no {brief(spec)} to be measured. Known: {known}.")
+        raise UsageError(f"There is no metric {brief(spec)}. There are: {known}.")
     return quantity
 
 

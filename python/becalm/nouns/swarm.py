@@ -33,7 +33,7 @@ class SwarmParameters(msgspec.Struct, frozen=True):
     def __post_init__(self) -> None:
         for name, low, high in LIMITS:
             if not low <= getattr(self, name) <= high:
-                raise UsageError(f"--swarm {name} is from {low:g} to {high:g}, not {getattr(self, name):g}.")
+                raise UsageError(f"--swarm {name} must be from {low:g} to {high:g}, not {getattr(self, name):g}.")
 
     @classmethod
     def parse(cls, argument: SwarmParameters | str | Mapping[str, float]) -> SwarmParameters:
@@ -48,7 +48,7 @@ class SwarmParameters(msgspec.Struct, frozen=True):
             raise UsageError(f"--swarm has no {unknown[0]!r}. It has phi, {', '.join(types)}.")
         for name, value in pairs.items():
             if types[name] == "int" and not float(value).is_integer():
-                raise UsageError(f"--swarm {name} is a whole number, not {value:g}.")
+                raise UsageError(f"--swarm {name} must be a whole number, not {value:g}.")
         values: dict[str, Any] = {n: int(v) if types[n] == "int" else float(v) for n, v in pairs.items()}
         return cls(**values)
 
@@ -80,6 +80,6 @@ def _pairs(text: str) -> dict[str, float]:
         except ValueError:
             number = math.nan
         if not equals or not math.isfinite(number):
-            raise UsageError(f"--swarm is numbers by name: omega=0.4,phi=3, not {part.strip()!r}.")
+            raise UsageError(f"--swarm takes numbers by name, such as omega=0.4,phi=3, not {part.strip()!r}.")
         result[name.strip()] = number
     return result

@@ -124,8 +124,8 @@ def rows(table: str) -> Sequence[Mapping[str, Any]]:
         return cast("Sequence[Mapping[str, Any]]", _tables(FILE)[table])
     except (OSError, ValueError, KeyError) as error:
         raise MachineError(
-            f"{FILE} lacks the table {table!r}: becalm was not built, or by an older version. In the source tree "
-            "`make build` writes it; otherwise install becalm again."
+            f"{FILE} lacks the table {table!r}: becalm was not built, or was built from an older version. In the "
+            "source tree `make build` writes it; otherwise install becalm again."
         ) from error
 
 

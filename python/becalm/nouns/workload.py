@@ -135,7 +135,7 @@ class Workload:
     tasks: Tasks | None = None
     alongside: tuple[Neighbour, ...] = option(
         (),
-        "Keep this program running during each run, not counted in it.",
+        "Keep this program running during each run; it is not measured.",
         str | Sequence[str] | None,
         metavar="CMD",
         repeats=True,
@@ -280,7 +280,7 @@ def shell_of(keywords: Mapping[str, Any]) -> tuple[str, ...]:
     except ValueError as error:
         raise UsageError(f"--shell-program {program!r} cannot be split into words: {str(error).lower()}.") from None
     if not result:
-        raise UsageError("--shell-program names no shell. Write it like bash, or 'bash -o pipefail'.")
+        raise UsageError("--shell-program is empty. Name a shell, for example bash or 'bash -o pipefail'.")
     return result
 
 
@@ -302,16 +302,16 @@ def split(command: str | Iterable[str], *, shell: Sequence[str] = ()) -> tuple[s
             ) from None
         if (sign := shell_sign(command)) is not None:
             raise UsageError(
-                f"{sign} in {command!r} is for a shell, and none reads it: the program would get it as an argument. "
-                f"Use --shell, or quote it: '{sign}'."
+                f"{sign} in {command!r} is shell syntax, and becalm runs a command without a shell: the program "
+                f"would get it as an argument. Use --shell, or quote it: '{sign}'."
             )
     if not argv:
         raise UsageError("The command is empty. Name a program, for example: becalm run -- sleep 0.1")
     if not shell and _ASSIGNMENT.match(argv[0]):
         rest = " ".join(argv[1:]) or "./program"
         raise UsageError(
-            f"{argv[0]!r} in front of a command is for a shell, and none reads it. Set variables by --env {argv[0]}, "
-            f"or for this command only: env {argv[0]} {rest}"
+            f"{argv[0]!r} in front of a command is shell syntax, and becalm runs a command without a shell. Set "
+            f"variables by --env {argv[0]}, or for this command only: env {argv[0]} {rest}"
         )
     return argv
 
@@ -349,7 +349,8 @@ def program_fields(keywords: Mapping[str, Any]) -> dict[str, Any]:
         result["alongside"] = _neighbours(result["alongside"], result, shell_of(keywords))
     if result.get("alongside_cpus") is not None and not result.get("alongside"):
         raise UsageError(
-            "--alongside-cpus says where programs next to it run, and none was given. Add --alongside CMD."
+            "--alongside-cpus chooses the CPUs of programs that --alongside names, and there are none. Add "
+            "--alongside CMD."
         )
     if result.get("copies", 1) > MOST_COPIES:
         raise UsageError(f"--copies must be at most {MOST_COPIES}, not {result['copies']}.")

@@ -76,7 +76,7 @@ def test_another_shell_runs_commands_and_hooks():
     assert workload.prepare == ("bash", "-o", "pipefail", "-c", "c > d")
     assert Workload.of("a | b", shell=True).argv == ("/bin/sh", "-c", "a | b")
     assert split("a b") == ("a", "b")
-    for command, message in ((" ", "names no shell"), ("'", "cannot be split")):
+    for command, message in ((" ", "is empty"), ("'", "cannot be split")):
         with pytest.raises(UsageError, match=message):
             Workload.of("a", shell_program=command)
 

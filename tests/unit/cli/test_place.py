@@ -46,7 +46,7 @@ def test_invalid_placements_are_refused_in_a_sentence(words, message):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("lbm", "mcf", "--chips", "two"), "'two' are no chips"),
+        (("lbm", "mcf", "--chips", "two"), "'two' does not describe chips"),
         (("lbm", "--objective", "speed"), "'speed' is not one of 'degradation', 'slowdown'"),
     ],
 )

@@ -27,12 +27,12 @@ def test_values_of_becalm_pass():
         (Run, RUN._replace(status="0"), r"a\.status is '0'"),
         (float, float("nan"), "a is nan, which is not a number"),
         (float, "1", "a is '1'"),
-        (str, "\ud800", "no file can hold"),
+        (str, "\ud800", "cannot be encoded in UTF-8"),
         (str | None, 3, "a is 3"),
-        (tuple[int, ...], [1], "no list"),
-        (tuple[int, str], (1,), "no list of 2"),
+        (tuple[int, ...], [1], "not a list"),
+        (tuple[int, str], (1,), "not a list of 2"),
         (dict[str, int], {"x": None}, r"a\.x is None"),
-        (Study, RUN, "no Study"),
+        (Study, RUN, "not of the type Study"),
     ],
 )
 def test_others_are_refused_with_their_place(hint, value, message):

@@ -91,14 +91,14 @@ def test_clamping_ends_in_the_range_and_moves_nothing_that_is_in_it(bounds, numb
 
 @pytest.mark.parametrize("ends", [(1, 1), (5, 2)])
 def test_a_range_has_two_ends(ends):
-    with pytest.raises(ValueError, match="two ends"):
+    with pytest.raises(ValueError, match="must be below its high end"):
         Range(*ends)
 
 
 def test_a_logarithmic_range_is_above_0():
     with pytest.raises(ValueError, match="above 0"):
         Range(0, 5, "", Scale.LOG)
-    with pytest.raises(ValueError, match="no place"):
+    with pytest.raises(ValueError, match="needs numbers above 0"):
         Range(1, 5, "", Scale.LOG).coded(0)
 
 

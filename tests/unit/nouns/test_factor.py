@@ -62,12 +62,12 @@ def test_levels_in_words():
         ("t=5..1", "lower to a higher"),
         ("t=1..1", "lower to a higher"),
         ("t=a", "not a range of t"),
-        ("t=1..2..3..x:", "not :"),
+        ("t=1..2..3..x:", "not by :"),
         ("t=0..5:log", "above 0"),
-        ("t=1..5:cubic", "not :cubic"),
+        ("t=1..5:cubic", "not by :cubic"),
         ("t=1.5..3:whole", "whole numbers only"),
-        ("t=a,a", "each once"),
-        ("t=a,", "each once"),
+        ("t=a,a", "at least two different choices"),
+        ("t=a,", "at least two different choices"),
     ],
 )
 def test_invalid_factors_are_refused(text, message):
@@ -80,7 +80,7 @@ def test_values_outside_a_factor_are_refused():
         Factor.parse("policy=other,batch").coded("idle")
     with pytest.raises(UsageError, match="is a number"):
         Factor.parse("t=1..2").coded("fast")
-    with pytest.raises(UsageError, match="no place on the logarithmic scale"):
+    with pytest.raises(UsageError, match="cannot be on the logarithmic scale"):
         Factor.parse("t=1..2:log").coded(0.0)
 
 
@@ -118,5 +118,5 @@ def test_times_are_reported_in_a_unit_that_is_easy_to_read(factor, level, messag
 
 @pytest.mark.parametrize("text", ["slice=0.5..2..0.5", "slice=0.5..2..0.5:log", "n=1..8..2"])
 def test_a_step_is_none_of_a_factor(text):
-    with pytest.raises(UsageError, match=r"has no step: write (slice=0\.5\.\.2|n=1\.\.8)\. "):
+    with pytest.raises(UsageError, match=r"takes no step: write (slice=0\.5\.\.2|n=1\.\.8)\. "):
         Factor.parse(text)

@@ -129,9 +129,9 @@ def test_a_built_in_kernel_has_neighbours_too():
     ("options", "words"),
     [
         ({"alongside": ""}, "The command is empty"),
-        ({"alongside": ["a | b"]}, "is for a shell"),
-        ({"alongside_cpus": "1"}, "none was given"),
-        ({"alongside": [], "alongside_cpus": "1"}, "none was given"),
+        ({"alongside": ["a | b"]}, "is shell syntax"),
+        ({"alongside_cpus": "1"}, "there are none"),
+        ({"alongside": [], "alongside_cpus": "1"}, "there are none"),
     ],
 )
 def test_neighbours_that_are_none_are_refused(options, words):

@@ -104,5 +104,5 @@ def test_a_program_under_callgrind_keeps_its_own_environment():
 
 
 def test_unit_and_match_cannot_be_chosen_for_counts():
-    with pytest.raises(UsageError, match="leave unit= and take= out"):
+    with pytest.raises(UsageError, match="leave out unit= and take="):
         becalm.run("true", host="null", metric="instructions,unit=ms", store=False)

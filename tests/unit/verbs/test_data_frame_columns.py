@@ -27,9 +27,9 @@ def test_programs_are_given_one_by_one_or_as_a_list(verdict, store):
     [
         (5, r"a Workload or a function, not 5 \(int\)"),
         (None, r"not None \(NoneType\)"),
-        (["spin", 1], r"A list of arguments holds texts, not 1 \(int\)"),
-        ([["spin", "1s"]], "For a list of programs take compare"),
-        (["spin 1s", "spin 2s"], "'spin 1s' is a whole command line where"),
+        (["spin", 1], r"A list of arguments must contain strings, not 1 \(int\)"),
+        ([["spin", "1s"]], "For a list of programs use compare"),
+        (["spin 1s", "spin 2s"], "'spin 1s' is a command line, and"),
         ([], "The command is empty"),
     ],
 )

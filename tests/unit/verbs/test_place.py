@@ -73,7 +73,7 @@ def test_where_there_is_one_way_to_share_nothing_is_reported_of_noise(advise):
     [
         ({"method": "best"}, "no placement 'best'"),
         ({"objective": "speed"}, "objective is one of degradation, slowdown, not 'speed'"),
-        ({"chips": "two"}, "are no chips"),
+        ({"chips": "two"}, "does not describe chips"),
         ({"budget": 0}, "A duration must be more than zero"),
     ],
 )

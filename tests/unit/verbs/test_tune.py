@@ -96,7 +96,7 @@ def test_settings_that_are_not_tried_have_a_reason(trouble):
     reasons = {exclusion.knob: exclusion.reason for exclusion in verdict.excluded}
     assert "--dangerous" in reasons["watchdogs"]
     assert "boot" in reasons["rcu_nocbs"]
-    assert reasons["swap"] == "not among the requested ones"
+    assert reasons["swap"] == "not among the requested settings"
     assert "aslr" not in reasons
 
 
@@ -282,18 +282,20 @@ def test_before_a_study_settings_are_applied_together_and_singly_only_where_some
     from tests.unit.small_machine import Repeatable
 
     trouble.refuses.update(refused)
-    put_on = []
+    applied = []
     define = Repeatable.define
 
     def seen(self, workloads, settings, **how):
-        put_on.extend(len(setting.values) for setting in settings if setting and setting.values and workloads[0].kernel)
+        applied.extend(
+            len(setting.values) for setting in settings if setting and setting.values and workloads[0].kernel
+        )
         return define(self, workloads, settings, **how)
 
     monkeypatch.setattr(Repeatable, "define", seen)
     verdict = small()
     assert {exclusion.knob for exclusion in verdict.excluded} >= set(refused)
-    assert put_on[0] == max(put_on)
-    assert (1 in put_on) == bool(refused)
+    assert applied[0] == max(applied)
+    assert (1 in applied) == bool(refused)
 
 
 @pytest.mark.parametrize("method", ["race", "greedy", "anneal"])

@@ -104,8 +104,8 @@ def test_a_stored_study_is_concluded_again_from_its_runs(prints, store):
     [
         ({"minimize": "metric"}, "needs the metric: --metric SPEC"),
         ({"minimize": "time", "metric": LATENCY}, "use --minimize metric"),
-        ({"minimize": "metric", "metric": LATENCY, "threshold": "1%"}, "--minimize metric makes a mean small"),
-        ({"metric": LATENCY}, "For the spread one setting is swept"),
+        ({"minimize": "metric", "metric": LATENCY, "threshold": "1%"}, "--minimize metric is for a mean"),
+        ({"metric": LATENCY}, "A sweep for the spread varies one setting"),
         ({"minimize": "metric", "metric": "nothing"}, "no group around the number"),
     ],
 )
@@ -124,7 +124,10 @@ def test_a_program_whose_source_says_what_it_prints_needs_no_metric_said():
     with pytest.raises(UsageError, match="needs the metric of true: --metric SPEC"):
         with_source_metric(TuneOptions.of(values), values, [own, Workload(("true",), name="true")])
     other = replace(own, name="other", metrics=own.metrics[1:])
-    with pytest.raises(UsageError, match=r"measured by wake-up p99, and other by wake-up p50: say by --metric"):
+    with pytest.raises(
+        UsageError,
+        match=r"measured by wake-up p99, and other by wake-up p50\. Name one metric for all programs: --metric",
+    ):
         with_source_metric(TuneOptions.of(values), values, [own, other])
 
 

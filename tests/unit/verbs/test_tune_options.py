@@ -52,7 +52,7 @@ REFUSED = {
     "probes": "--probes is for --method golden, not for",
     "sampler": "--sampler is for --method bayes, not for",
     "swarm": "--swarm is for --method swarm, not for",
-    "schedule": "--schedule is how mean times are confirmed",
+    "schedule": "--schedule applies to the confirmation of mean times",
 }
 """The options that are refused with a method, and the message."""
 
@@ -117,20 +117,20 @@ def test_loops_runs_and_warmups_are_those_of_every_trial_of_every_method(plan):
 def test_options_of_a_search_are_refused_with_try(plan, name):
     value = "greedy" if name == "method" else VALUES[name]
     flag = options(TuneOptions)[name].flag
-    with pytest.raises(UsageError, match=f"--try searches nothing, so {flag} would change nothing"):
+    with pytest.raises(UsageError, match=f"--try does not search, so {flag} would have no effect"):
         plan(tried=("pyperf",), **{name: value})
 
 
 def test_a_margin_without_contributions_is_refused(plan):
-    with pytest.raises(UsageError, match="--margin is about what each setting contributes"):
+    with pytest.raises(UsageError, match="--margin applies to the effect of each setting"):
         plan(margin="5%", single_out=False)
 
 
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"factors": ("slice_ns",), "only": ("aslr",), "minimize": "time"}, "Leave one of the two out"),
-        ({"threshold": "1%", "minimize": "time"}, "--threshold is a variation"),
+        ({"factors": ("slice_ns",), "only": ("aslr",), "minimize": "time"}, "Leave one of them out"),
+        ({"threshold": "1%", "minimize": "time"}, "--threshold is a limit on the spread"),
         ({"runs": 1}, "--runs must be at least 2"),
     ],
 )
@@ -149,10 +149,10 @@ def test_options_alongside_resume_are_refused(plan, values):
     ("values", "message"),
     [
         (["--method", "swarm", "--swarm", "omega=0.4,speed=3"], "--swarm has no 'speed'"),
-        (["--abort-above", "3"], "can be read as 3x or as 3s"),
+        (["--abort-above", "3"], "Write 3x for a multiple of the best time so far, or 3s"),
         (["--abort-above", "1.2x"], "must be at least 1.5x"),
-        (["--abort-above", "soon"], "times as long as the best so far, 3x, or a duration"),
-        (["--method", "golden", "--path", "diagonal:fast"], ":log or :linear, not :fast"),
+        (["--abort-above", "soon"], "a multiple of the best time so far, such as 3x, or a duration"),
+        (["--method", "golden", "--path", "diagonal:fast"], ":log or :linear, not by :fast"),
         (["--method", "swarm", "--path", "slice"], "--path is for --method golden, not for swarm"),
         (["--method", "bayes", "--sampler", "gauss"], "--sampler is one of tpe, gp|Invalid value for '--sampler'"),
     ],

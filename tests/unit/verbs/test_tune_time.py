@@ -103,8 +103,8 @@ def test_a_stored_study_says_the_same_again(trouble, store):
 def test_without_factors_all_that_the_host_allows_is_varied(trouble):
     verdict = fast(factors=(), without=("nice",), dangerous=False, confirm_loops=2, single_out=False)
     reasons = {exclusion.knob: exclusion.reason for exclusion in verdict.excluded}
-    assert "left out as asked" in reasons["nice"]
-    assert "measuring" in reasons["aslr"]
+    assert "left out on request" in reasons["nice"]
+    assert "the measurement, not the program" in reasons["aslr"]
     assert "--dangerous" in reasons["watchdogs"]
     varied = {knob for trial in verdict.trials for knob in trial.settings}
     assert {"sched_min_granularity_ns", "sched_latency_ns", "transparent_hugepages"} <= varied
@@ -216,18 +216,18 @@ def test_an_optimum_at_the_end_of_a_range_is_reported(trouble):
 
 def test_a_budget_too_short_for_a_design_is_reported(trouble):
     verdict = fast(most_runs=5, design="composite")
-    assert "is too short for sched_min_granularity_ns, sched_latency_ns" in verdict.sentence
+    assert "is too low for sched_min_granularity_ns, sched_latency_ns" in verdict.sentence
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"factors": ("sched_latency_ns=0.01..1ms",)}, "reaches beyond"),
+        ({"factors": ("sched_latency_ns=0.01..1ms",)}, "is not within the range of"),
         ({"factors": ("policy",), "dangerous": True}, "--factor policy=other,batch"),
         ({"factors": ("slice_ns",)}, "its kernel is older than Linux 6.12"),
         ({"method": "race"}, "The method race minimizes spread, not time. Methods that do: surface"),
-        ({"minimize": "spread"}, "For the spread one setting is swept, and 2 are named"),
-        ({"threshold": "1%"}, "--threshold is a variation"),
+        ({"minimize": "spread"}, "A sweep for the spread varies one setting, and 2 are named"),
+        ({"threshold": "1%"}, "--threshold is a limit on the spread"),
     ],
 )
 def test_invalid_options_are_refused_before_anything_is_measured(trouble, options, message):

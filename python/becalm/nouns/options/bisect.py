@@ -31,7 +31,9 @@ class BisectOptions:
         metavar="SHARE",
         parse=parse_error,
     )
-    pairs: int = option(200, "Most runs of the good and the bad commit until they differ.", int, metavar="N", least=6)
+    pairs: int = option(
+        200, "Maximum number of runs of the good and the bad commit until they differ.", int, metavar="N", least=6
+    )
     schedule: str = schedule("turns", "")
     build_timeout_ns: int = option(
         "30min",

@@ -20,7 +20,7 @@ class FurtherSessions(StudyOptions):
 
     more_old: tuple[str, ...] = option(
         (),
-        "With --stored: another session of the old programs, to estimate shifts of sessions.",
+        "With --stored: another session of the old programs, to estimate shifts between sessions.",
         Sequence[str | int],
         metavar="FILE|ID",
         repeats=True,

@@ -30,7 +30,7 @@ class CoRunOptions(StudyOptions):
     )
     together: int | None = option(
         None,
-        "Most programs to measure at the same time.",
+        "Maximum number of programs to measure at the same time.",
         int | None,
         unit="programs",
         metavar="N",

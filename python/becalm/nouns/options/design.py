@@ -110,7 +110,7 @@ class DesignOptions:
     replicates: int = option(1, "Number of times to make each two-level run.", int, metavar="N", least=1)
     responses: tuple[str, ...] = option(
         ("y",),
-        "Name of the measured value: the head of an empty column.",
+        "Name of the measured value: the heading of an empty column.",
         Sequence[str],
         flag="--response",
         metavar="NAME",
@@ -160,7 +160,7 @@ class FitOptions:
     )
     factors: tuple[str, ...] = option(
         (),
-        "Range of a factor, if its column's head lacks it: time=80..90min.",
+        "Range of a factor, if its column's heading lacks it: time=80..90min.",
         Sequence[str],
         flag="--factor",
         metavar="NAME=RANGE",
@@ -173,7 +173,7 @@ class FitOptions:
         Sequence[str],
         flag="--response",
         metavar="NAME",
-        shown="all that are not factors",
+        shown="all columns that are not factors",
         parse=tuple,
         repeats=True,
     )

@@ -26,7 +26,7 @@ class LayoutOptions(RunOptions):
 
     layouts: int = option(
         None,
-        "Build both programs in N layouts (10 is usual), and compare them beyond layout.",
+        "Build both programs in N layouts (10 is usual), and compare them independently of layout.",
         int | None,
         metavar="N",
         least=2,
@@ -61,7 +61,7 @@ class LayoutOptions(RunOptions):
     undecided: str = accepted()
     names: tuple[str, ...] = option(
         (),
-        "What to call the old and the new program.",
+        "Names of the old and the new program.",
         Sequence[str],
         flag="--name",
         repeats=True,

@@ -29,7 +29,9 @@ def _kinds(value: str | Sequence[str]) -> tuple[str, ...]:
 class LoadExperimentOptions(StudyOptions):
     """The amounts and kinds of loads. `design`: the plan drawn from them; runs of round r have the levels of step r."""
 
-    steps: int = option(USUAL, f"Number of loads to plan, {FEWEST} to {MOST}, including none.", int, metavar="N")
+    steps: int = option(
+        USUAL, f"Number of loads to plan, {FEWEST} to {MOST}, including the one without load.", int, metavar="N"
+    )
     loads: tuple[str, ...] | None = option(
         None,
         "Kinds of load: cpu,memory,disk,network.",

@@ -21,7 +21,8 @@ def _chips(text: str | None) -> tuple[tuple[int, int], ...] | None:
         cores, _, threads = word.strip().partition("x")
         if not (cores.isdecimal() and (not threads or threads.isdecimal())):
             raise UsageError(
-                f"{text!r} are no chips. Write the cores of each: 4/4, or 2x2/2x2 for cores of two threads."
+                f"{text!r} does not describe chips. Write the number of cores of each: 4/4, or 2x2/2x2 for cores of "
+                "two threads."
             )
         result.append((int(cores), int(threads or 1)))
     return tuple(result)

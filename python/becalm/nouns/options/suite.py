@@ -17,7 +17,7 @@ class SuiteOptions(StudyOptions):
     `references`: of programs whose metric is measured, in its unit.
     """
 
-    runs: int = option(3, "Rounds; the median counts, as in SPEC's rules.", int, metavar="N", least=1)
+    runs: int = option(3, "Number of rounds; the median counts, as in SPEC's rules.", int, metavar="N", least=1)
     copies: int | None = option(
         None,
         "Copies for the rate, at most 64 per CPU.",

@@ -73,26 +73,26 @@ def refuse_unused(keywords: Mapping[str, object]) -> None:
         name: value for name, value in keywords.items() if value is not None and value is not False and value != ()
     }
     if "tried" in meant and (unused := [name for name in (*SEARCHING, *CHOOSING) if name in meant]):
-        raise UsageError(
-            f"--try searches nothing, so {flag(unused[0])} would change nothing. Leave one of the two out."
-        )
+        raise UsageError(f"--try does not search, so {flag(unused[0])} would have no effect. Leave one of them out.")
     if meant.get("schedule", "turns") != "turns" and keywords.get("minimize", "spread") not in ("time", METRIC):
-        raise UsageError("--schedule is how mean times are confirmed: add --minimize time, or leave it out.")
-    if "factors" in meant and "only" in meant:
-        raise UsageError("--factor names what is varied, and so does --only. Leave one of the two out.")
-    if keywords.get("minimize") == "time" and "metric" in meant:
         raise UsageError(
-            "--minimize time is about wall time, and --metric about what is printed: use --minimize metric."
+            "--schedule applies to the confirmation of mean times: add --minimize time, or leave out --schedule."
         )
+    if "factors" in meant and "only" in meant:
+        raise UsageError("--factor and --only both choose the settings to vary. Leave one of them out.")
+    if keywords.get("minimize") == "time" and "metric" in meant:
+        raise UsageError("--minimize time is for wall time, and --metric names another metric: use --minimize metric.")
     if keywords.get("minimize", "spread") not in ("time", METRIC):
         _refuse_no_sweep(meant)
     elif "threshold" in meant:
         raise UsageError(
-            f"--threshold is a variation, and --minimize {keywords['minimize']} makes a mean small. Leave one out."
+            f"--threshold is a limit on the spread, and --minimize {keywords['minimize']} is for a mean. Leave "
+            "one of them out."
         )
     if keywords.get("single_out") is False and "margin" in meant:
         raise UsageError(
-            "--margin is about what each setting contributes, which --no-single-out does not measure. Leave one out."
+            "--margin applies to the effect of each setting, which --no-single-out does not measure. Leave one of "
+            "them out."
         )
 
 
@@ -104,11 +104,13 @@ def _refuse_no_sweep(meant: Mapping[str, object]) -> None:
     factors = (named,) if isinstance(named, str) or not isinstance(named, Sequence) else tuple(named)
     if len(factors) > 1:
         raise UsageError(
-            f"For the spread one setting is swept, and {len(factors)} are named. Name one --factor; or add --minimize "
-            "time, which varies several; or name settings to try: --only KNOB."
+            f"A sweep for the spread varies one setting, and {len(factors)} are named. Name one --factor; or add "
+            "--minimize time, which varies several; or name settings to try: --only KNOB."
         )
     if "method" in meant:
-        raise UsageError("--factor sweeps one setting for the spread, and --method searches in many. Leave one out.")
+        raise UsageError(
+            "--factor sweeps one setting for the spread, and --method searches among many. Leave one of them out."
+        )
 
 
 def refuse_without_metric(keywords: Mapping[str, object], programs: Sequence[Workload]) -> None:
@@ -133,8 +135,8 @@ def with_source_metric(
     first = programs[0].metrics[0]
     if other := [program for program in programs if program.metrics[0] != first]:
         raise UsageError(
-            f"{programs[0].name} is measured by {first.name}, and {other[0].name} by {other[0].metrics[0].name}: say "
-            "by --metric SPEC which metric of all of them is to be made small."
+            f"{programs[0].name} is measured by {first.name}, and {other[0].name} by "
+            f"{other[0].metrics[0].name}. Name one metric for all programs: --metric SPEC."
         )
     return replace(options, metric=first)
 
@@ -173,7 +175,7 @@ class TuneOptions(StudyOptions):
     """
 
     budget_ns: int | None = budget("5min")
-    confidence: float = confidence("Confidence of each interval by itself.")
+    confidence: float = confidence("Confidence of each single interval.")
     method: str = option(
         None,
         "Search method: race, greedy, fast, anneal, surface, swarm, golden or bayes.",
@@ -224,7 +226,7 @@ class TuneOptions(StudyOptions):
     warmups: int | None = option(
         None, "Warm-up loops before a trial, not counted.", int | None, metavar="N", shown="the method's", least=0
     )
-    most_runs: int | None = option(None, "Most runs of the search.", int | None, metavar="N", least=1)
+    most_runs: int | None = option(None, "Maximum number of runs of the search.", int | None, metavar="N", least=1)
     abort_above: AbortLimit | None = option(
         None,
         "End a run of the search early: above 3x the best so far, or above 2s. It counts as slow.",
@@ -245,7 +247,7 @@ class TuneOptions(StudyOptions):
         metavar="PATH[:N][:log]",
         shown="the only factor",
     )
-    probes: int = option(8, "Most places that --method golden tries.", int, metavar="N", least=2)
+    probes: int = option(8, "Maximum number of places that --method golden tries.", int, metavar="N", least=2)
     swarm: SwarmParameters = option(
         "",
         "For --method swarm: omega=0.44,phi=3.02,particles=20,iterations=30,evaluations=60.",
@@ -276,9 +278,9 @@ class TuneOptions(StudyOptions):
         repeats=True,
         parse=_names,
     )
-    preserve_multicore: bool = option(False, "Try nothing that keeps a program on fewer CPUs.", bool)
+    preserve_multicore: bool = option(False, "Try no setting that keeps a program on fewer CPUs.", bool)
     confirm_loops: int = option(
-        12, "Loops of the confirmation, before more for undecided settings.", int, metavar="N", least=2
+        12, "Loops of the confirmation; undecided settings get more.", int, metavar="N", least=2
     )
     confirm_runs: int | None = option(
         None,
@@ -306,7 +308,7 @@ class TuneOptions(StudyOptions):
     )
     tried: tuple[str, ...] = option(
         (),
-        "Search nothing; try this profile.",
+        "Do not search; try this profile.",
         str | Sequence[str],
         flag="--try",
         metavar="PROFILE",
@@ -315,7 +317,7 @@ class TuneOptions(StudyOptions):
     )
     schedule: str = option(
         "turns",
-        "With --minimize time: confirm in turns or at once; auto: if it is safe.",
+        "With --minimize time: confirm in turns or at once; auto: at once if that is safe.",
         str,
         choices=("turns", "at-once", "auto"),
     )

@@ -146,7 +146,7 @@ def test_hyperfine_keeps_the_results_and_times_that_are_whole(tmp_path):
         "results[1] has no 'mean'": {"none": 1},
         "results[2] has no 'command'": {"results[2]": 1},
         "results[3] is 5, where an object is expected": {"results[3]": 1},
-        "the program.argv[2] is '\\ud800', which no file can hold": {"'\\ud800'": 1},
+        "the program.argv[2] is '\\ud800', which cannot be encoded in UTF-8": {"'\\ud800'": 1},
     }
 
 
