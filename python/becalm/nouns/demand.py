@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import msgspec
 
 from becalm.errors import UsageError
+from becalm.nouns.codec import decode
 from becalm.nouns.option import option, parse_keywords, refuse_unknown
 from becalm.units import cpu_list, size_bytes
 
@@ -116,8 +117,7 @@ class Demand:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Demand:
         """Return the Demand that `to_json` wrote."""
-        cpus = value.get("cpus")
-        return cls(**{**value, "cpus": None if cpus is None else tuple(cpus)})
+        return decode(cls, value)
 
 
 class Share(msgspec.Struct, frozen=True):

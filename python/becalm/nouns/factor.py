@@ -18,6 +18,7 @@ from typing import Any
 import msgspec
 
 from becalm.errors import UsageError
+from becalm.nouns.codec import decode
 from becalm.nouns.domain import Domain, Scale
 
 Level = float | int | str
@@ -109,7 +110,7 @@ class Factor(msgspec.Struct, frozen=True):
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Factor:
         """Return the factor that `to_json` wrote."""
-        return cls(**{**value, "scale": Scale(value["scale"]), "choices": tuple(value["choices"])})
+        return decode(cls, value)
 
     @classmethod
     def of_domain(cls, name: str, domain: Domain) -> Factor:

@@ -11,11 +11,10 @@ from functools import cache
 from typing import Any, Literal
 
 import msgspec
-from msgspec import structs
 
 from becalm.errors import UsageError
 from becalm.nouns import tables
-from becalm.nouns.codec import plain_dict
+from becalm.nouns.codec import decode, plain_dict
 from becalm.nouns.domain import Domain, Value, text
 from becalm.nouns.settings import Settings
 
@@ -70,30 +69,11 @@ class Knob(msgspec.Struct, frozen=True):
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> Knob:
         """Return the knob of a row of the engine's table or of an agent's answer."""
-        boot = row["boot"]
-        members = {key: value for key, value in row.items() if key in cls.__struct_fields__}
-        return cls(
-            **{
-                **members,
-                "domain": Domain.from_json(row["domain"]),
-                "requires": tuple(row["requires"]),
-                "conflicts": tuple(row["conflicts"]),
-                "moves": tuple(row["moves"]),
-                "boot": None if boot is None else Boot(tuple(boot["parameters"]), boot["known_from"], boot["binds"]),
-            }
-        )
+        return decode(cls, row)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form of the engine's table and of an agent's answer, which `from_json` reads."""
-        plain = structs.asdict(self)
-        return {
-            **plain,
-            "domain": self.domain.to_json(),
-            "requires": list(self.requires),
-            "conflicts": list(self.conflicts),
-            "moves": list(self.moves),
-            "boot": None if self.boot is None else {**plain_dict(self.boot), "parameters": list(self.boot.parameters)},
-        }
+        return plain_dict(self)
 
     def needs_rights(self, value: Value) -> bool:
         """Return whether an ordinary user may not set this value."""

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from becalm.nouns.codec import plain_dict
+from becalm.nouns.codec import decode, plain_dict
 from becalm.nouns.factor import Factor, Level
 from becalm.nouns.settings import Settings
 
@@ -88,20 +88,7 @@ class Space(msgspec.Struct, frozen=True):
     def from_json(cls, value: Mapping[str, Any]) -> Space:
         """Return the space that `to_json` wrote, in this or an earlier version, since stores and exports have it."""
         rows = [{EARLIER.get(key, key): candidate[key] for key in candidate} for candidate in value["candidates"]]
-        candidates = tuple(
-            Candidate(
-                **{
-                    **row,
-                    "group": Group(row["group"]),
-                    "requires": tuple(row["requires"]),
-                    "conflicts": tuple(row["conflicts"]),
-                }
-            )
-            for row in rows
-        )
-        profiles = tuple((name, Settings.of(settings)) for name, settings in value["profiles"])
-        factors = tuple(Factor.from_json(factor) for factor in value.get("factors", ()))
-        return cls(candidates, profiles, tuple(value.get("boot", ())), factors)
+        return decode(cls, {**value, "candidates": rows})
 
     @property
     def count(self) -> int:

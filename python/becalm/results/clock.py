@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from becalm.nouns.codec import decode
 from becalm.nouns.result import Result
 
 
@@ -28,15 +29,6 @@ class WorkLength(msgspec.Struct, frozen=True):
     confirmed: int
     value: float
     null: float | None
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any] | None) -> WorkLength | None:
-        """Return the value for the engine's form."""
-        if value is None:
-            return None
-        low, high = value["range_ns"]
-        evidence = (value["confirmed"], value["value"], value["null"])
-        return cls(value["additions"], value["ns"], (low, high), value["typical_ns"], *evidence)
 
 
 class TimerCell(msgspec.Struct, frozen=True):
@@ -91,21 +83,11 @@ class TimerCell(msgspec.Struct, frozen=True):
     tries: int = 1
 
     @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> TimerCell:
+    def of(cls, value: Mapping[str, Any]) -> TimerCell:
         """Return the value for the engine's form."""
         counts = sorted((int(picoseconds), count) for picoseconds, count in value["reference"].items())
         reference = [(picoseconds / 1e3, count) for picoseconds, count in counts]
-        return cls.from_report({**value, "addition_ns": value["check"]["addition_ns"], "reference": reference})
-
-    @classmethod
-    def from_report(cls, value: Mapping[str, Any]) -> TimerCell:
-        """Return the value for the form of a report. Raises KeyError, TypeError or ValueError for another value."""
-        names = set(cls.__struct_fields__)
-        members = {name: member for name, member in value.items() if name in names}
-        members["t_min"] = WorkLength.from_json(value["t_min"])
-        members["t_diff"] = WorkLength.from_json(value["t_diff"])
-        members["reference"] = tuple((value_ns, count) for value_ns, count in value["reference"])
-        return cls(**members)
+        return decode(cls, {**value, "addition_ns": value["check"]["addition_ns"], "reference": reference})
 
     @property
     def reason(self) -> str:
@@ -173,18 +155,7 @@ class ClockReport(Result, frozen=True):
         another value."""
         if value["kind"] != "clock":
             raise ValueError("not an evaluation of timers")
-        return cls(
-            value["sentence"],
-            value["trust"],
-            tuple(value["doubts"]),
-            tuple(TimerCell.from_report(cell) for cell in value["cells"]),
-            tuple(TimerAbsence(**absence) for absence in value["absences"]),
-            None,
-            value["interrupted"],
-            value["resumed"],
-            value["host"],
-            value.get("emulated", ""),
-        )
+        return decode(cls, {**value, "check": None})
 
 
 class FoundPair(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from becalm.nouns.codec import decode
 from becalm.nouns.excluded import Excluded
 from becalm.nouns.result import Result
 
@@ -102,10 +103,7 @@ class Reset(Result, frozen=True):
     @classmethod
     def from_json(cls, answer: Mapping[str, Any]) -> Reset:
         """Return the value for the agent's form."""
-        places = tuple(RestoredPlace(**renamed(place, found="now")) for place in answer["places"])
-        elsewhere, staying = tuple(answer.get("elsewhere", ())), int(answer.get("staying", 0))
-        owner = answer.get("owner") or ""
-        return cls(places, tuple(answer["unsettled"]), answer.get("sentence", ""), elsewhere, staying, owner)
+        return decode(cls, {**answer, "places": [renamed(place, found="now") for place in answer["places"]]})
 
 
 class Held(msgspec.Struct, frozen=True):
@@ -162,11 +160,7 @@ class BootEntry(msgspec.Struct, frozen=True):
     @classmethod
     def from_json(cls, row: Mapping[str, Any]) -> BootEntry:
         """Return the value for the agent's form."""
-        lists = {
-            "parameters": tuple(row.get("parameters", ())),
-            "files": tuple(BootFile(**file) for file in row.get("files", ())),
-        }
-        return cls(**{**renamed(row, kept="permanent"), **lists})
+        return decode(cls, renamed(row, kept="permanent"))
 
 
 class LeftGroup(msgspec.Struct, frozen=True):
@@ -217,18 +211,8 @@ class Status(Result, frozen=True):
     @classmethod
     def from_json(cls, answer: Mapping[str, Any]) -> Status:
         """Return the value for the agent's form."""
-        known = {
-            "busy": answer["busy"],
-            "note": answer["note"],
-            "elsewhere": tuple(answer.get("elsewhere", ())),
-            "groups": tuple(LeftGroup(**group) for group in answer.get("groups", ())),
-            "boot": None if answer["boot"] is None else BootEntry.from_json(answer["boot"]),
-        }
-        journal = answer["journal"]
-        if journal is None:
-            return cls(**known)
-        lists = {
-            "places": tuple(Held(**renamed(place, asked="requested")) for place in journal["places"]),
-            "damaged": tuple(journal["damaged"]),
-        }
-        return cls(**{**renamed(journal, kept="standing"), **lists, **known}, anything=True)
+        members = {name: answer[name] for name in ("busy", "note", "elsewhere", "groups", "boot") if name in answer}
+        if (journal := answer["journal"]) is not None:
+            places = [renamed(place, asked="requested") for place in journal["places"]]
+            members = {**renamed(journal, kept="standing"), **members, "places": places, "anything": True}
+        return decode(cls, members)

@@ -203,7 +203,7 @@ class _Gathered:
         # A cell that was measured in a later round is listed with the other cells of its flush.
         place = {flush: number for number, flush in enumerate(dict.fromkeys(flush for _, flush in self.cells))}
         ordered = sorted(self.cells.values(), key=lambda cell: place[cell["flush"]])
-        cells = tuple(map(TimerCell.from_json, ordered))
+        cells = tuple(map(TimerCell.of, ordered))
         choices = clock_choice.choices(cells)
         lines = [words.chosen(choice.cell) for choice in choices] or [words.nothing_measured(len(cells))]
         lines += [words.DOUBTS.get(doubt, doubt) for doubt in self.doubts]

@@ -8,7 +8,7 @@ from becalm.results.clock import TimerCell
 
 
 def cells(*rows):
-    return [TimerCell.from_json(row) for row in rows]
+    return [TimerCell.of(row) for row in rows]
 
 
 def test_the_shortest_counts_and_among_equals_the_cheaper():

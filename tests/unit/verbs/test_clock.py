@@ -277,7 +277,7 @@ def test_a_refused_question_does_not_replace_the_one_before(played):
 
 
 def test_an_emulated_machine_has_no_limit():
-    cells = (TimerCell.from_json(cell()),)
+    cells = (TimerCell.of(cell()),)
     assert region_limit(ClockReport("", TRUST["trust"], (), cells, ())) is not None
     assert region_limit(ClockReport("", TRUST["trust"], (), cells, (), emulated="times are QEMU's")) is None
 

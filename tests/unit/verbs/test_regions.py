@@ -160,7 +160,7 @@ def report(hz, emulated="", **cell):
     """Return an evaluation as `becalm clock --json` writes it."""
     cells = [timers.cell("fenced", t_diff=9.0), timers.cell(flush="L2", t_diff=30.0), timers.cell(**cell)]
     trust = {**timers.TRUST["trust"], "hz": hz}
-    result = tuple(TimerCell.from_json(cell) for cell in cells)
+    result = tuple(TimerCell.of(cell) for cell in cells)
     return ClockReport("", trust, (), result, (), emulated=emulated)
 
 

@@ -19,7 +19,7 @@ def cell(timer, flush, *, removed=None, sets=None, variation=0.02):
     late = None if sets is None else f"budget: its time was used up after {sets} sets of measurements"
     more = {"no_t_min": why, "no_t_diff": late, "cleaned_variation": variation, "reference_additions": 1024}
     evaluated = timers.cell(timer, flush, t_min=None if why else 520.0, t_diff=None if late or why else 20.0, **more)
-    return TimerCell.from_json(evaluated)
+    return TimerCell.of(evaluated)
 
 
 def report(*cells, absences=()):
