@@ -23,6 +23,7 @@ from becalm.results.compare import Answer, Difference, Gate, MetricSummary, Stop
 from becalm.stats.arrays import Floats
 from becalm.stats.describe import describe
 from becalm.stats.histogram import histogram
+from becalm.stats.log_ratio import LARGEST, relative_difference
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.paired import PairedEstimate, RepeatedPairs
 from becalm.stats.power import last_critical, least_pairs, pairs_for
@@ -212,7 +213,7 @@ def difference(
     metric: Metric | None = None,
 ) -> Difference:
     """Return the Difference for an estimate and interval (low, high) of the log ratio of times, or of a metric."""
-    estimate, low, high = (math.expm1(value) if value < 700 else math.inf for value in log_ratio)
+    estimate, low, high = map(relative_difference, log_ratio)
     if not (math.isfinite(log_ratio[1]) and math.isfinite(log_ratio[2])):
         answer = Answer.UNKNOWN
     elif low > 0:
@@ -229,7 +230,7 @@ def difference(
         high=high,
         confidence=confidence,
         pairs=pairs,
-        detectable=math.expm1(min(detectable, 700.0)),
+        detectable=math.expm1(min(detectable, LARGEST)),
         p_value=p_value,
         answer=answer,
         standard_error=standard_error,

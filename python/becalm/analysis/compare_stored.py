@@ -29,6 +29,7 @@ from becalm.results.compare_stored import (
 )
 from becalm.stats.arrays import Floats
 from becalm.stats.huber import location
+from becalm.stats.log_ratio import relative_difference
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.sessions import locations, over_references, over_sessions
 from becalm.stats.suite_spread import SuiteSpread, suite_spread
@@ -102,7 +103,7 @@ def compare_sessions(
         unusable=tuple(unusable),
         references=tuple(unchanged) if reference_logs else (),
         suites=tuple(
-            SuiteShift(metric, unit, suite.benchmarks, _fraction(math.sqrt(suite.prior.value)), suite.freedom)
+            SuiteShift(metric, unit, suite.benchmarks, relative_difference(math.sqrt(suite.prior.value)), suite.freedom)
             for (unit, metric), suite in suites.items()
         ),
         fail_above=fail_above,
@@ -220,18 +221,14 @@ def _compare(
         old_sessions=len(series[0]),
         new_sessions=len(series[1]),
         difference=log_difference,
-        by_runs=(_fraction(by_runs.low), _fraction(by_runs.high)),
-        shift=None if between is None else _fraction(between),
+        by_runs=(relative_difference(by_runs.low), relative_difference(by_runs.high)),
+        shift=None if between is None else relative_difference(between),
     )
 
 
 def _typical(sessions: Sequence[Floats]) -> float:
     """Return the typical value of a side; the ratio of two such values is the reported difference."""
     return math.exp(sum(location(session).estimate for session in sessions) / len(sessions))
-
-
-def _fraction(log_ratio: float) -> float:
-    return math.expm1(log_ratio) if log_ratio < 700 else math.inf
 
 
 def _gate(comparison: StoredComparison) -> Gate | None:

@@ -14,6 +14,7 @@ from becalm.nouns.workload import Workload
 from becalm.plans.history import History, Printed, by_round
 from becalm.results.compare import MetricDifference
 from becalm.stats.arrays import Floats
+from becalm.stats.log_ratio import relative_difference
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.paired import RepeatedPairs
 from becalm.stats.student import stdtrit
@@ -54,7 +55,11 @@ def further_differences(
             first, second = rows[reference][:pairs, place], rows[index][:pairs, place]
             if min(first.min(), second.min()) > 0:
                 estimate = RepeatedPairs(alpha).look(np.log(first), np.log(second), *seqs, 1.0)
-                shares = _fraction(estimate.estimate), _fraction(estimate.low), _fraction(estimate.high)
+                shares = (
+                    relative_difference(estimate.estimate),
+                    relative_difference(estimate.low),
+                    relative_difference(estimate.high),
+                )
             else:
                 shares = _of_means(first, second, alpha)
             differences.append(
@@ -72,11 +77,6 @@ def further_differences(
                 )
             )
     return tuple(differences)
-
-
-def _fraction(logarithm: float) -> float:
-    """Return a logarithm of a ratio as a relative difference."""
-    return float(np.expm1(logarithm)) if logarithm < 700 else math.inf
 
 
 def _of_means(first: Floats, second: Floats, alpha: float) -> Shares:

@@ -18,6 +18,7 @@ from becalm.nouns.metric import Better
 from becalm.results.compare import Answer, Difference, Gate, Summary, Verdict
 from becalm.results.multi_host import HostResult, MultiHostVerdict, PooledDifference, PooledMetric, PooledTime
 from becalm.results.tune import Transfer
+from becalm.stats.log_ratio import relative_difference
 from becalm.stats.multiplicity import simultaneous_alpha
 from becalm.stats.random_effects import Combined, combine
 from becalm.wording import multi_host
@@ -86,12 +87,12 @@ def _across(verdicts: Sequence[tuple[str, Verdict]], confidence: float) -> list[
             reference=reference,
             hosts=len(usable),
             estimate=math.expm1(combined.estimate),
-            low=_ratio(combined.low),
-            high=_ratio(combined.high),
+            low=relative_difference(combined.low),
+            high=relative_difference(combined.high),
             confidence=confidence,
             between=combined.between,
-            next_low=_ratio(combined.next_low),
-            next_high=_ratio(combined.next_high),
+            next_low=relative_difference(combined.next_low),
+            next_high=relative_difference(combined.next_high),
             differ_p=combined.q_p,
             answers={host: d.answer for host, d in by_host.items()},
             metric=next(iter(usable.values())).metric,
@@ -111,10 +112,6 @@ def _usable(d: Difference) -> bool:
 
 def _errors(differences: Iterable[Difference]) -> list[float]:
     return [d.standard_error for d in differences]
-
-
-def _ratio(log_ratio: float) -> float:
-    return math.expm1(log_ratio) if log_ratio < 700 else math.inf
 
 
 class _Means(msgspec.Struct, frozen=True):

@@ -9,16 +9,12 @@ Programs that cannot be the fastest may be retired: later rounds have only the o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from becalm.nouns.run import Block, Step
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.plans.history import History
-
-Plan = Callable[[History], Block | None]
-"""A plan: the next block, or None when done. Random choices come from a generator seeded by the study."""
 
 LARGEST_PADDING = 4096
 """Largest padding of the environment, bytes: one page, the stack's offset within a page and a cache way (Mytkowicz

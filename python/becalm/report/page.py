@@ -41,6 +41,15 @@ class Part(msgspec.Struct, frozen=True):
     folded: bool = False
 
 
+class Section(msgspec.Struct, frozen=True):
+    """A section of a page about one subject, with its answer. `mood`: good or bad."""
+
+    title: str
+    mood: str
+    sentence: str
+    parts: tuple[Part, ...]
+
+
 def filled(template: str, *, script: str = "", policy: str = "", **values: object) -> str:
     """Return the page of a template, given by its path below `becalm/report`.
 

@@ -280,13 +280,18 @@ class Verdict(Result, frozen=True):
     @property
     def passed(self) -> bool | None:
         """Whether all differences are within the limit: None without one, and while that is undecided."""
-        return {Gate.WITHIN: True, Gate.ABOVE: False}.get(self.gate) if self.gate else None
+        return gate_passed(self.gate)
 
     @property
     def exit_code(self) -> int:
         """The exit code: 4 a program failed, 1 a limit is exceeded, 5 undecided, else 0
         (docs/reference/exit-codes.md)."""
         return 4 if self.stopped is Stopped.FAILED else gate_code(self.gate, self.undecided)
+
+
+def gate_passed(gate: Gate | None) -> bool | None:
+    """Return whether a limit is kept; None without one, and while that is undecided."""
+    return {Gate.WITHIN: True, Gate.ABOVE: False}.get(gate) if gate else None
 
 
 def gate_code(gate: Gate | None, undecided: str) -> int:

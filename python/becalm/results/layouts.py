@@ -15,7 +15,7 @@ from becalm.nouns.codec import decode
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import Metric
 from becalm.nouns.result import Result
-from becalm.results.compare import Circumstances, Difference, Gate, Stopped, gate_code
+from becalm.results.compare import Circumstances, Difference, Gate, Stopped, gate_code, gate_passed
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -104,7 +104,7 @@ class LayoutComparison(Result, frozen=True):
     @property
     def passed(self) -> bool | None:
         """Whether the difference is within the limit: None without one, and while that is undecided."""
-        return {Gate.WITHIN: True, Gate.ABOVE: False}.get(self.gate) if self.gate else None
+        return gate_passed(self.gate)
 
     @property
     def exit_code(self) -> int:

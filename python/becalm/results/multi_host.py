@@ -14,7 +14,7 @@ import msgspec
 from becalm.nouns.finding import Finding, Interval
 from becalm.nouns.metric import Better
 from becalm.nouns.result import Result
-from becalm.results.compare import Answer, Gate, Verdict, gate_code
+from becalm.results.compare import Answer, Gate, Verdict, gate_code, gate_passed
 from becalm.results.survey import Machine
 from becalm.results.tune import Transfer, TuneVerdict
 
@@ -132,7 +132,7 @@ class MultiHostVerdict(Result, frozen=True):
     @property
     def passed(self) -> bool | None:
         """Whether the differences on all hosts are within the limit: None without one, and while that is undecided."""
-        return {Gate.WITHIN: True, Gate.ABOVE: False}.get(self.gate) if self.gate else None
+        return gate_passed(self.gate)
 
     @property
     def lost(self) -> tuple[HostResult, ...]:

@@ -56,11 +56,6 @@ def check_cpus(process: Process, cpus: Sequence[int], llc: str | None = None, ro
     return tuple(cpus)
 
 
-def parse_cpus(text: str) -> tuple[int, ...] | None:
-    """Return the CPUs of a typed list; None for "least-loaded". Raises UsageError."""
-    return None if text == "least-loaded" else cpu_list(text)
-
-
 def last_cpu(pid: int, root: Root = "/") -> int | None:
     """Return the CPU where the first thread of a process ran last: field 39 of its stat (proc_pid_stat(5))."""
     fields = _text(Path(root) / "proc" / str(pid) / "stat").rpartition(")")[2].split()

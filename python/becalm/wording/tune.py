@@ -153,20 +153,22 @@ def _cost(arm_comparison: ArmComparison) -> str:
 
 def contribution(effect: AblationEffect, margin: float, confidence: float) -> str:
     """Return the sentences on the effect and the cost of one knob, and on whether it can be left out."""
-    level, about = f"{100 * confidence:g} %", f"{effect.knob}={value_text(effect.value)}"
-    several = AND in effect.knob
-    between = (
-        f"without {'them' if several else 'it'} the spread is {factor(effect.ratio)} times as large "
-        f"({level}: {ends(effect.ratio)})"
-    )
+    size = f"{factor(effect.ratio)} times as large ({100 * confidence:g} %: {ends(effect.ratio)})"
+    without = f"without {'them' if AND in effect.knob else 'it'} the spread is {size}"
+    return f"{usefulness(effect, without, f'{percent(margin)} % more')} {_paid(effect)}"
+
+
+def usefulness(effect: AblationEffect, without: str, margin: str) -> str:
+    """Return the sentence on whether a knob helps or can be left out; `without`: what changes without it."""
+    about, several = f"{effect.knob}={value_text(effect.value)}", AND in effect.knob
     if effect.droppable:
-        return f"{about} can be left out: {between}, less than {percent(margin)} % more. {_paid(effect)}"
+        return f"{about} can be left out: {without}, less than {margin}."
     if effect.ratio.low > 1:
-        return f"{about} {'help' if several else 'helps'}: {between}. {_paid(effect)}"
+        return f"{about} {'help' if several else 'helps'}: {without}."
     loops = ""
     if effect.loops_needed is not None and effect.loops_needed <= 10_000:
         loops = f"; about {counted(effect.loops_needed, 'loop')} would decide"
-    return f"{about} is undecided and stays: {between}{loops}. {_paid(effect)}"
+    return f"{about} is undecided and stays: {without}{loops}."
 
 
 def _paid(effect: AblationEffect) -> str:

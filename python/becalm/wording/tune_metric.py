@@ -7,7 +7,7 @@ from becalm.nouns.metric import Metric
 from becalm.results.tune import AblationEffect, Arm, ArmComparison, Transfer
 from becalm.wording.compare import counted, percent
 from becalm.wording.metric import quantity
-from becalm.wording.tune import named, value_text
+from becalm.wording.tune import named, usefulness
 from becalm.wording.tune_time import between, seen, sized
 
 
@@ -49,17 +49,10 @@ def comparison(arm_comparison: ArmComparison, baseline: Arm, arm: Arm, confidenc
 
 def contribution(effect: AblationEffect, margin: float, confidence: float, metric: Metric) -> str:
     """Return the sentence about the effect of one knob, and whether it can be left out."""
-    level, about = f"{100 * confidence:g} %", f"{effect.knob}={value_text(effect.value)}"
+    level = f"{100 * confidence:g} %"
     worse = Interval(effect.ratio.value - 1, effect.ratio.low - 1, effect.ratio.high - 1)
     without = f"without it {metric.name} is {sized(worse)} worse ({level}: {between(worse)})"
-    if effect.droppable:
-        return f"{about} can be left out: {without}, less than {percent(margin)} %."
-    if effect.ratio.low > 1:
-        return f"{about} helps: {without}."
-    loops = ""
-    if effect.loops_needed is not None and effect.loops_needed <= 10_000:
-        loops = f"; about {counted(effect.loops_needed, 'loop')} would decide"
-    return f"{about} is undecided and stays: {without}{loops}."
+    return usefulness(effect, without, f"{percent(margin)} %")
 
 
 def transfer(result: Transfer, level: str, metric: Metric) -> str:

@@ -7,7 +7,7 @@ import math
 from becalm.nouns.finding import Interval
 from becalm.results.tune import AblationEffect, Arm, ArmComparison
 from becalm.wording.compare import counted, duration, percent
-from becalm.wording.tune import ends, factor, named, value_text
+from becalm.wording.tune import ends, factor, named, usefulness
 
 
 def gain(ratio: Interval) -> Interval:
@@ -94,16 +94,9 @@ def _deviation(arm_comparison: ArmComparison) -> str:
 
 def contribution(effect: AblationEffect, margin: float, confidence: float) -> str:
     """Return the sentence about the effect of one knob, and whether it can be left out."""
-    level, about = f"{100 * confidence:g} %", f"{effect.knob}={value_text(effect.value)}"
+    level = f"{100 * confidence:g} %"
     longer = Interval(effect.ratio.value - 1, effect.ratio.low - 1, effect.ratio.high - 1)
     half = (longer.high - longer.low) / 2
     size = percent(longer.value, half if math.isfinite(half) else None, sign=True)
     without = f"without it the time changes by {size} % ({level}: {between(longer)})"
-    if effect.droppable:
-        return f"{about} can be left out: {without}, less than {percent(margin)} % more."
-    if effect.ratio.low > 1:
-        return f"{about} helps: {without}."
-    loops = ""
-    if effect.loops_needed is not None and effect.loops_needed <= 10_000:
-        loops = f"; about {counted(effect.loops_needed, 'loop')} would decide"
-    return f"{about} is undecided and stays: {without}{loops}."
+    return usefulness(effect, without, f"{percent(margin)} % more")

@@ -151,9 +151,6 @@ def single(command: Text, **program: Unpack[ProgramKeywords]) -> Workload:
     return workloads[0]
 
 
-Opener = Callable[[str, ProgramOptions], tuple[Workload, ...]]
-"""A function that returns the workloads of a text without its kind and colon. Raises UsageError or WorkloadError."""
-
 Text = str | Iterable[str] | Workload | Callable[[], object]
 """A name of programs: a text, an argument list, a workload, or a function without arguments."""
 

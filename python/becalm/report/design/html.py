@@ -4,21 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from becalm.report.design import residual_figures, surface_figures, tables
-from becalm.report.page import Part, Picture, filled
+from becalm.report.page import Part, Picture, Section, filled
 from becalm.results.design_fit import DesignFit, ResponseFit
-
-
-class ResponseSection(msgspec.Struct, frozen=True):
-    """The section of one response on the page."""
-
-    title: str
-    mood: str
-    sentence: str
-    parts: tuple[Part, ...]
-
 
 GRAVE = {"lack_of_fit", "no_effect", "saturated", "imprecise", "extrapolated"}
 """The findings that make an answer unreliable."""
@@ -39,10 +27,10 @@ def page(fit: DesignFit) -> str:
     )
 
 
-def section(design_fit: DesignFit, fit: ResponseFit) -> ResponseSection:
+def section(design_fit: DesignFit, fit: ResponseFit) -> Section:
     """Return the section of one response."""
     doubted = any(finding.program == fit.name and finding.kind in GRAVE for finding in design_fit.findings)
-    return ResponseSection(fit.name, "bad" if doubted else "good", fit.sentence, tuple(_parts(design_fit, fit)))
+    return Section(fit.name, "bad" if doubted else "good", fit.sentence, tuple(_parts(design_fit, fit)))
 
 
 def _parts(design_fit: DesignFit, fit: ResponseFit) -> Iterator[Part]:

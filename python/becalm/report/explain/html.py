@@ -4,24 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
 from becalm.load.attribution import CauseSearch
 from becalm.load.explanation import Case, Explanation
 from becalm.report.explain import figures, tables
 from becalm.report.explain.scale import FIRST, SECOND, DiagramScale, scale
-from becalm.report.page import Part, Picture, filled
+from becalm.report.page import Part, Picture, Section, filled
 
 MOODS = {CauseSearch.NAMED: "bad", CauseSearch.NONE: "good", CauseSearch.NO_LOAD: "good"}
-
-
-class Section(msgspec.Struct, frozen=True):
-    """The section of a program on one machine."""
-
-    title: str
-    mood: str
-    sentence: str
-    parts: tuple[Part, ...]
 
 
 def page(explanation: Explanation) -> str:

@@ -10,10 +10,10 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from becalm.errors import MachineError
+from becalm.report.quiet_http import QuietHandler, QuietServer
 from becalm.report.site.pages import POLICY
 
 NAMES = re.compile(
@@ -28,9 +28,6 @@ TYPES = {
     ".csv": "text/csv; charset=utf-8",
 }
 
-LONGEST_WAIT_S = 10
-"""The time after which a client that sends no request is disconnected, s."""
-
 POLL_S = 0.05
 """The interval at which the server checks whether it is to end, s."""
 
@@ -38,10 +35,9 @@ REFRESH_S = 3
 """The interval at which a page is reloaded during a measurement, s."""
 
 
-class SiteServer(ThreadingHTTPServer):
+class SiteServer(QuietServer):
     """An HTTP server for a site. `measuring`: whether a study is being measured."""
 
-    daemon_threads = True
     measuring = False
 
     def __init__(self, directory: Path, port: int) -> None:
@@ -53,15 +49,9 @@ class SiteServer(ThreadingHTTPServer):
         """The port on which the server listens."""
         return int(self.server_address[1])
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore a client that has disconnected."""
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     server: SiteServer
-    timeout = LONGEST_WAIT_S
-    server_version = "becalm"
-    sys_version = ""
 
     def do_GET(self) -> None:
         """Send a file of the site."""
@@ -70,9 +60,6 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         """Send only the head of the answer."""
         answer(self, body=False)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Do not log requests."""
 
 
 def answer(handler: _Handler, *, body: bool = True) -> None:

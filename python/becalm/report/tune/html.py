@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import msgspec
 
-from becalm.report.design.html import ResponseSection
 from becalm.report.design.html import section as surface
-from becalm.report.page import Part, Picture, filled
+from becalm.report.page import Part, Picture, Section, filled
 from becalm.report.tune import figures, response, scaling, sweep_table, tables
 from becalm.report.tune.production import left, production_files
 from becalm.results.tune import Arm, ArmComparison, TuneVerdict
@@ -145,7 +144,7 @@ def _later(verdict: TuneVerdict) -> Iterator[Part]:
             yield Part(table.title, table=table)
 
 
-def _surfaces(verdict: TuneVerdict) -> tuple[ResponseSection, ...]:
+def _surfaces(verdict: TuneVerdict) -> tuple[Section, ...]:
     """Return the sections of the surfaces fitted to the trials of the search."""
     return (
         ()

@@ -9,16 +9,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from becalm.errors import MachineError, UsageError
 from becalm.files import written
+from becalm.report.quiet_http import QuietHandler, QuietServer
 from becalm.report.watch.prometheus import CONTENT_TYPE
 
 PATHS = ("/metrics", "/")
-LONGEST_WAIT_S = 10
-"""The time after which a client that sends no request is disconnected, s."""
 
 
 @contextmanager
@@ -62,19 +60,12 @@ def _port(target: str) -> int:
     return int(text)
 
 
-class _Server(ThreadingHTTPServer):
-    daemon_threads = True
+class _Server(QuietServer):
     text = ""
 
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore a client that has disconnected."""
 
-
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     server: _Server
-    timeout = LONGEST_WAIT_S
-    server_version = "becalm"
-    sys_version = ""
 
     def do_GET(self) -> None:
         """Send the newest text; 503 before there is one."""
@@ -90,9 +81,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Do not log requests, since the terminal belongs to the view."""
 
 
 def _served(port: int, report: Callable[[str], None]) -> Iterator[Callable[[str], None]]:
