@@ -23,7 +23,7 @@ FORM = "becalm bisect GOOD BAD -- build make -- run ./program input"
 
 
 @click.command("bisect")
-@options.of(*VALUES, without=("name", "directory", "host", "output"))
+@options.of(*VALUES, without=("name", "directory", "host", "output", "by"))
 @output.options
 @click.argument("good")
 @click.argument("bad")

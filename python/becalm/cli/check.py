@@ -50,7 +50,7 @@ def command_check(commands: tuple[str, ...], stored: bool, **keywords: Any) -> N
     \b
     becalm check './old/prog input' './new/prog input'
     becalm check --old-build old --new-build new '{build}/prog a' '{build}/prog b'
-    becalm check --stored main.json pull.json --more-old main-2.json --fail-above 5%
+    becalm check --stored main.json pull.json --more-old main-2.json
 
     Without further options COMMANDS are two: the old command line, then the new one. With --old-build and --new-build
     each of COMMANDS is one benchmark, which is run with both directories in place of {build}. With --stored nothing is

@@ -97,7 +97,7 @@ def command_clock(
     \b
     becalm clock --quick
     becalm clock --check 250ns --quick
-    becalm clock --budget 10min --flush memory --timer barrier --report timers.html
+    becalm clock --budget 10min --flush memory --timer barrier --report clock.html
     becalm clock --quick --keep monday; becalm clock --compare monday last
     becalm clock --headers include
     """

@@ -97,7 +97,8 @@ def command_compare(
     becalm compare --metric 'json:p99,unit=us' './old input' './new input'
     becalm compare --host ssh://a --host ssh://b './old input' './new input'
     becalm compare --layouts 10 --old-build 'make -C old SEED={seed} OUT={build}'
-                   --new-build 'make -C new SEED={seed} OUT={build}' '{build}/prog input'
+                   --new-build 'make -C new SEED={seed} OUT={build}'
+                   '{build}/prog input'
     becalm compare --regions old.regions new.regions
     becalm compare --stored 12 15
     becalm compare --stored old.json new.json --more-old older.json

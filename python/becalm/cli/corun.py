@@ -14,7 +14,7 @@ VALUES = (becalm.CoRunOptions, becalm.SessionOptions, becalm.CommandLine, becalm
 
 
 @click.command("corun")
-@options.of(*VALUES, without=("alongside", "alongside_cpus", "name"))
+@options.of(*VALUES, without=("alongside", "alongside_cpus", "name", "by"))
 @click.option("--save", metavar="FILE", help="Also write the profile as JSON.")
 @output.options
 @output.time_unit

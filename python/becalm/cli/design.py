@@ -62,9 +62,9 @@ def factorial() -> None:
     """Design a factorial experiment at two levels, full or fractional, to see which factors matter.
 
     \b
-    becalm design factorial workers=1..8:whole policy=other,batch cache=on,off --replicates 3
-    becalm design factorial a=0..1 b=0..1 c=0..1 d=0..1 e=0..1 --resolution 5 --centre 4
-    becalm design factorial a=0..1 b=0..1 c=0..1 d=0..1 e=0..1 f=0..1 g=0..1 --runs 8 --fold all
+    becalm design factorial workers=1..8:whole cache=on,off --replicates 3
+    becalm design factorial a=0..1 b=0..1 c=0..1 d=0..1 --resolution 4 --centre 4
+    becalm design factorial a=0..1 b=0..1 c=0..1 d=0..1 e=0..1 --runs 8 --fold all
     """
 
 
@@ -73,8 +73,8 @@ def plackett_burman() -> None:
     """Design by Plackett-Burman, to see which of many factors matter in 12, 20, 24, 28, 36, 44 or 48 runs.
 
     \b
-    becalm design plackett-burman a=0..1 b=0..1 c=0..1 d=0..1 e=0..1 f=0..1 g=0..1 h=0..1 i=0..1 --csv
-    becalm design plackett-burman workers=1..8:whole policy=other,batch cache=on,off size=1..64 --fold all
+    becalm design plackett-burman a=0..1 b=0..1 c=0..1 d=0..1 e=0..1 --csv
+    becalm design plackett-burman workers=1..8:whole cache=on,off --fold all
     """
 
 
@@ -84,7 +84,7 @@ def central() -> None:
 
     \b
     becalm design central time=80..90min temp=170..180C --csv
-    becalm design central slice=0.1..100ms:log workers=1..64:log:whole --alpha face-centred --blocks 2
+    becalm design central slice=1..9ms:log n=1..64:log:whole --alpha face-centred
     """
 
 
@@ -93,7 +93,7 @@ def box_behnken() -> None:
     """Design by Box-Behnken: a second-order surface of three to seven factors, without runs at corners.
 
     \b
-    becalm design box-behnken weight=4..8lb counter=10..20lb missile=2..3oz --response distance --csv
+    becalm design box-behnken a=4..8lb b=10..20lb c=2..3oz --response y --csv
     """
 
 
@@ -107,7 +107,7 @@ def fit(file: str, **keywords: Any) -> None:
     \b
     becalm design fit runs.csv
     becalm design fit runs.csv --goal yield=max --report fit.html
-    becalm design fit runs.csv --goal time=min --goal spread=min:0..5 --transform auto
+    becalm design fit runs.csv --goal time=min --goal spread=min:0..5
     """
     out = output.OutputForm.of(keywords)
     out.end(becalm.fit_design(file, **options.keywords(keywords, becalm.FitOptions)))

@@ -35,7 +35,7 @@ def command_history(project: str | None, renamed: tuple[str, ...], **keywords: A
 
     \b
     becalm history
-    becalm history --report history.html --links 'https://example.org/commit/{commit}'
+    becalm history --report history.html --links 'https://example.org/{commit}'
     becalm history --baseline v1.0 --json
     """
     out = output.OutputForm.of(keywords)

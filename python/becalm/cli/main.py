@@ -53,9 +53,10 @@ class Verbs(click.Group):
             return None
         module = importlib.import_module(f"becalm.cli.{VERBS[cmd_name].module or cmd_name}")
         command: click.Command = getattr(module, f"command_{cmd_name.replace('-', '_')}")
+        from becalm.cli.help_pages import whole_words
         from becalm.cli.options import refuse_repeats  # Not needed for the list of verbs.
 
-        return refuse_repeats(command)
+        return whole_words(refuse_repeats(command))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the verbs first, which most people look for, then the options."""

@@ -9,7 +9,7 @@ import click
 import becalm
 from becalm.cli import options
 
-WITHOUT = ("settings", "seed", "title", "user", "allow_reboot", "load", "listener")
+WITHOUT = ("settings", "seed", "title", "user", "allow_reboot", "load", "by", "listener")
 
 
 @click.command("mcp")

@@ -77,8 +77,8 @@ def command_train_placement(as_json: bool, markdown: bool, plain: bool, **keywor
     """Train the learning methods of placement, and report their accuracy on unseen programs.
 
     \b
-    becalm place train --save weights
-    becalm place simulate --weights weights gcc lbm mcf milc povray gamess namd gobmk
+    becalm place train --save w
+    becalm place simulate --weights w gcc lbm mcf milc povray gamess namd gobmk
     """
     _show(becalm.train_placement(**keywords, say=output.warned), as_json, markdown, plain)
 
@@ -137,7 +137,7 @@ def command_place(
     becalm place --apply --pids --for 10min
     becalm place --watch
     becalm place simulate gcc lbm mcf milc povray gamess namd gobmk
-    becalm place train --save weights
+    becalm place train --save w
 
     `simulate` and `train` use simulated chips (docs/reference/placement.md).
     """

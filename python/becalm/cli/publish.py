@@ -47,7 +47,7 @@ def command_publish(
     """Write all studies of the store as a web site into DIRECTORY.
 
     \b
-    becalm publish site       # then open site/index.html, or copy site to a web host
+    becalm publish site       # then open site/index.html, or upload site
     becalm publish --serve    # in a browser on this machine, while a study runs
 
     The site lists all studies, with a search field, a page per study with its runs as CSV, and the benchmarks of

@@ -33,7 +33,7 @@ def command_record(programs: tuple[str, ...], **keywords: Any) -> None:
 
     \b
     becalm record suite:benchmarks.toml
-    becalm record --tag nightly --reference 'sha256sum FILE' './parse input' './render input'
+    becalm record --tag nightly --reference 'sha256sum FILE' './parse input'
     becalm record --project parser --commit v1.2 './parse input'
     becalm record --metric 'p99: ([0-9.]+),unit=ms' --name latency './serve'
     becalm record --commits v1.2..HEAD --build 'make -j4' './parse input'

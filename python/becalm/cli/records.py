@@ -29,7 +29,9 @@ STORE = options.one(becalm.SessionOptions, "store")
     "--limit", type=options.Number(True, 1), default=20, show_default=True, help="Most studies to list, newest first."
 )
 @click.option("--all", "everything", is_flag=True, help="List all studies.")
-@click.option("--kind", type=click.Choice(list(becalm.kinds())), help="Only studies of this kind.")
+@click.option(
+    "--kind", type=click.Choice(list(becalm.kinds())), metavar="KIND", help="Only studies of this kind: run, tune, …"
+)
 @STORE
 @output.as_json
 @output.plain
@@ -50,6 +52,9 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
         return
     from becalm.report import terminal
 
+    if not listing.studies and kind is not None:
+        echo(f"The store {listing.store} has no study of the kind {kind}.")
+        return
     if not listing.studies:
         echo(f"The store {listing.store} is empty. Measure something: becalm run -- true")
         return
@@ -281,12 +286,12 @@ def _import_lines(file: str, imported: becalm.Imported, runs: Mapping[int, str])
     new = [number for number in imported.studies if number not in imported.known]
     if imported.project and new:
         count = "1 session" if len(new) == 1 else f"{len(new):,} sessions"
-        yield f"{file} is {count} of {imported.project} now. See them with: becalm history {imported.project}"
+        yield f"{file}: imported as {count} of {imported.project}. Show them: becalm history {imported.project}"
     elif len(new) > MANY:
-        yield f"{file} is studies {new[0]} to {new[-1]} now. See them with: becalm list"
+        yield f"{file}: imported as studies {new[0]} to {new[-1]}. List them: becalm list"
     else:
         for number in new:
-            yield f"{file} is study {number} now{runs.get(number, '')}. See it with: becalm show {number}"
+            yield f"{file}: imported as study {number}{runs.get(number, '')}. Show it: becalm show {number}"
     if len(imported.known) > MANY:
         known, total = len(imported.known), len(imported.studies)
         yield f"{known} of the {total} studies in {file} were stored before; they did not change."

@@ -36,9 +36,7 @@ from becalm.wording.simulate_calibration import sentence as calibrated
     "--validate", metavar="HOST", help="Calibrate, and test the predictions for other sizes, up to 20 groups."
 )
 @click.option("--measure", metavar="HOST", help="Measure programs alone and co-running on a real host, for --save.")
-@click.option(
-    "--save", metavar="FILE.toml", help="With --measure: write the workload for `becalm simulate -- FILE.toml`."
-)
+@click.option("--save", metavar="FILE.toml", help="With --measure: write the workload for simulations.")
 @click.option(
     "--loops",
     default=100,
@@ -65,10 +63,10 @@ def command_simulate(
 
     \b
     becalm simulate -- hackbench -g 20 -l 1000
-    becalm simulate --host 'sim:cfs?cpus=4' --set sched_latency_ns=24000000 -- hackbench -g 5
+    becalm simulate --host 'sim:cfs?cpus=4' --set sched_nr_migrate=8 -- hackbench
     becalm simulate --trace trace.json --report page.html -- clients.toml
     becalm simulate --host sim:cfs --validate guest:6.1
-    becalm simulate --measure local --save programs.toml -- 'xz -9 -k -c FILE' 'gzip -9 -c FILE'
+    becalm simulate --measure local --save x.toml -- 'xz -c FILE' 'gzip -c FILE'
     """
     if (measure is None) != (save is None):
         raise UsageError("--measure HOST and --save FILE.toml belong together.")

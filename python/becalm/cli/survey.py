@@ -14,7 +14,7 @@ VALUES = (becalm.SurveyOptions, becalm.SeveralHosts, becalm.SessionOptions, beca
 
 
 @click.command("survey")
-@options.of(*VALUES, without=("host",))
+@options.of(*VALUES, without=("host", "by"))
 @output.options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED)
 def command_survey(command: tuple[str, ...], **keywords: Any) -> None:

@@ -19,7 +19,10 @@ from becalm.units import cpu_list, duration_ns
 
 @click.command("sweetspots")
 @click.option(
-    "--from", "file", metavar="FILE", help="Read perf.data, a log of the thesis, dumps of callgrind, or JSON."
+    "--from",
+    "file",
+    metavar="FILE",
+    help="Read perf.data, JSON, dumps of callgrind, or a log as in Tabere (2013).",
 )
 @click.option(
     "--pid", type=options.Number(True, 1), metavar="N", help="Record this running process; with --from, read only it."
@@ -68,7 +71,7 @@ from becalm.units import cpu_list, duration_ns
 @click.option("--csv", "table", metavar="FILE", help="Write the windows as CSV.")
 @click.option("--parquet", metavar="FILE", help="Write the windows as Parquet.")
 @click.option("--trace", metavar="FILE", help="Write a Perfetto trace: .json, else protobuf.")
-@click.option("--log", metavar="FILE", help="Write the first program's windows as a log of the thesis.")
+@click.option("--log", metavar="FILE", help="Write the first program's windows as a log as in Tabere (2013).")
 @output.options
 @click.argument("words", nargs=-1, metavar="[CMD... | simulate WORKLOAD...]")
 def command_sweetspots(

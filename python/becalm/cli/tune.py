@@ -54,7 +54,7 @@ class SearchCommand(click.Command):
 @click.option("--save", metavar="NAME|FILE", help="Save the recommended settings as a profile.")
 @click.option("--dry-run", is_flag=True, help="Make a few pilot runs, and report the cost of the search.")
 @click.option("--fast", is_flag=True, help="Short for --method fast.")
-@options.of(*VALUES, without=("host", "settings"))
+@options.of(*VALUES, without=("host", "settings", "by"))
 @options.of(becalm.TuneTableOptions)
 @output.options
 @config
@@ -75,11 +75,11 @@ def command_tune(
     \b
     becalm tune --sudo -- ./bench input
     becalm tune --sudo --minimize time --factor slice_ns=0.1..100ms:log -- ./bench
-    becalm tune --sudo --budget 10min --program 'gzip -9 -c FILE' --program pyperf:bench.py
+    becalm tune --sudo --program 'gzip -9 -c FILE' --program pyperf:bench.py
     becalm tune --minimize metric --metric 'json:p99,unit=us' -- ./bench
     becalm tune --try llvm-tips --try 12 -- ./other
     becalm tune --sudo --host ssh://a --host ssh://b -- ./bench
-    becalm tune --factor t=1..8 --host ssh://a --host ssh://b 'xz -T{t} -k -c FILE'
+    becalm tune --factor t=1..8 --host ssh://a --host ssh://b 'xz -T{t} -c FILE'
     becalm tune --from runs.csv --unit machine --value requests --better higher
 
     A single word is split as a shell would; several words are used as they are.

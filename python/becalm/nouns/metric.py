@@ -252,7 +252,7 @@ class Response:
 
     metrics: tuple[Metric, ...] = option(
         (),
-        "Metric to compare instead of wall time; more are recorded only (docs/how-to/metrics.md).",
+        "Metric to judge instead of wall time; further ones are only recorded (docs/how-to/metrics.md).",
         str | Sequence[str],
         name="metric",
         metavar="SPEC",

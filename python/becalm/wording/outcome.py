@@ -85,5 +85,5 @@ def _difference(comparison: Mapping[str, Any]) -> str:
         return "undecided"
     half = (comparison["high"] - comparison["low"]) / 2
     if comparison["low"] <= 0 <= comparison["high"]:
-        return f"no difference above {percent(max(-comparison['low'], comparison['high']), half)} %"
+        return f"within {percent(max(-comparison['low'], comparison['high']), half)} %"
     return f"{percent(comparison['estimate'], half, sign=True)} %"

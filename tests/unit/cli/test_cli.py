@@ -176,7 +176,7 @@ def test_list_show_export_import(home, becalm):
     path.write_text(exported)
     assert "holds the same as study 1, which did not change" in becalm("import", str(path)).stdout
     other = ("--store", str(home / "other.db"))
-    assert "is study 1 now" in becalm("import", *other, str(path)).stdout
+    assert "imported as study 1" in becalm("import", *other, str(path)).stdout
     assert json.loads(becalm("show", "1", *other, "--json").stdout)["differences"][0]["pairs"] == 20
     assert becalm("export", "--to", str(home / "no" / "file")).returncode == 2
 

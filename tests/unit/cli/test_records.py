@@ -63,3 +63,8 @@ def test_a_name_that_is_not_utf_8_is_exported(home, tmp_path, name):
     exported("--format", name, "--to", str(file))
     assert file.read_bytes() == piped
     assert b"caf" in piped
+
+
+def test_a_kind_of_which_there_is_no_study_is_not_an_empty_store(hostile, becalm):
+    assert "has no study of the kind tune." in becalm("list", "--kind", "tune").stdout
+    assert "1.005 s" in becalm("list", "--kind", "run").stdout

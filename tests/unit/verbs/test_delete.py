@@ -119,7 +119,7 @@ def test_nobody_is_asked_where_there_is_no_terminal(store):
         ({"stopped": "a workload failed"}, "", "failed"),
         ({"gate": "above", "differences": [{}]}, "", "over the limit"),
         ({"differences": [{"estimate": 0.1, "low": 0.08, "high": 0.12}]}, "", "+10.0 %"),
-        ({"differences": [{"estimate": 0.0, "low": -0.01, "high": 0.02}]}, "", "no difference above 2.0 %"),
+        ({"differences": [{"estimate": 0.0, "low": -0.01, "high": 0.02}]}, "", "within 2.0 %"),
         ({"differences": [{"estimate": 0.0, "low": None, "high": None}]}, "", "undecided"),
         ({"ranking": {"places": [{"name": "a", "best": 1}, {"name": "b", "best": 2}]}}, "", "fastest: a"),
         ({"ranking": {"places": [{"name": "a", "best": 1}, {"name": "b", "best": 1}]}}, "", "perhaps: a"),

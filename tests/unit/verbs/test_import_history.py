@@ -200,4 +200,4 @@ def test_options_that_do_not_go_together(options, words, tmp_path):
 def test_the_command_says_where_to_look(tmp_path):
     path = written(tmp_path / "results.csv", TABLE)
     result = CliRunner().invoke(group, ["import", str(path), "--store", str(tmp_path / "runs.db")])
-    assert result.output == f"{path} is 3 sessions of results now. See them with: becalm history results\n"
+    assert result.output == f"{path}: imported as 3 sessions of results. Show them: becalm history results\n"

@@ -250,7 +250,7 @@ class TuneOptions(StudyOptions):
     probes: int = option(8, "Maximum number of places that --method golden tries.", int, metavar="N", least=2)
     swarm: SwarmParameters = option(
         "",
-        "For --method swarm: omega=0.44,phi=3.02,particles=20,iterations=30,evaluations=60.",
+        "For --method swarm: omega, phi, particles, iterations, evaluations: omega=0.44,particles=20.",
         str | SwarmParameters,
         metavar="NAME=NUMBER,…",
         parse=SwarmParameters.parse,

@@ -147,7 +147,7 @@ def test_history_goes_on_with_it(results, monkeypatch, store):
     assert by_name["bench.mem_list"].unit == "bytes"
     assert [point.value for point in by_name["bench.time_sort(1000)"].points[:2]] == [1.25e8, 1.25e8]
     done = CliRunner().invoke(group, ["import", str(place), "--store", store, "--project", "again"])
-    assert "is 7 sessions of again now" in done.output
+    assert "imported as 7 sessions of again" in done.output
     with pytest.raises(UsageError, match="does not tell which commit"):
         becalm.import_(ROOT / "tests/data/benchmarks/hyperfine-1.json", store, project="x")
 
