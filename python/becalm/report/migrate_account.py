@@ -35,7 +35,7 @@ def tables(accounted: Accounted) -> tuple[Table]:
         for words, arm in (("at a random moment", "random"), ("at a sweet spot", "spot"))
     ]
     gains = (wording.count(accounted.gain("references")), wording.count(accounted.gain("misses")))
-    rows.append(("less at spots", *gains, wording.time(accounted.gain("time_ns"))))
+    rows.append(("less at sweet spots", *gains, wording.time(accounted.gain("time_ns"))))
     table = Table("", ("moved", "references more", "misses more", "time more"), tuple(rows), (1, 2, 3))
     return (table,)
 

@@ -56,8 +56,8 @@ def as_html(advice: PlacementAdvice) -> str:
         parts.append(Part("Costs of pairs, and the gain", pictures, costly[0] if costly else None))
     return filled(
         "parts.html",
-        title=advice.sentence,
-        lines=(*wording.notes(advice), *wording.explained(advice)),
+        title="becalm place",
+        lines=(advice.sentence, *wording.notes(advice), *wording.explained(advice)),
         parts=parts,
         findings=(),
         facts="",

@@ -126,6 +126,7 @@ class Lines(Warnings):
         self._last = clock()
         self._watch = Watch(clock, limits)
         self._best: Mapping[str, object] = {}
+        self._line = ""
         self._ended = threading.Event()
 
     def started(self, study: int | None, names: Sequence[str], goal: StoppingRule) -> None:
@@ -161,7 +162,10 @@ class Lines(Warnings):
         if self._clock() - self._last < PLAIN_EVERY_S:
             return
         self._last = self._clock()
-        self._out.print("; ".join([counts(state), *intervals(state.verdict)]), markup=False)
+        line = "; ".join([counts(state), *intervals(state.verdict)])
+        if line != self._line:
+            self._out.print(line, markup=False)
+        self._line = line
 
 
 class Display(Warnings):
@@ -309,5 +313,5 @@ def _interval(d: Difference) -> str:
     half = d.half
     if not math.isfinite(half):
         return "not yet known"
-    span = f"{percent(d.low, half, sign=True)} … {percent(d.high, half, sign=True)} %"
+    span = f"{percent(d.low, half, sign=True)} to {percent(d.high, half, sign=True)} %"
     return f"{percent(d.estimate, half, sign=True)} % ({span})"

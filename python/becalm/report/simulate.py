@@ -22,7 +22,8 @@ def on_terminal(simulation: Simulation, *, plain: bool = False, columns: int = 8
     """Return the sentence and its tables."""
     del columns
     parts: list[RenderableType] = [Text(simulation.sentence, "" if plain else "bold")]
-    parts += [grid(table, plain) for table in tables(simulation)]
+    for table in tables(simulation):
+        parts += [Text(), grid(table, plain)]
     parts += [
         Text(),
         Text(counts(simulation)),

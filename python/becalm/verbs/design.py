@@ -93,5 +93,5 @@ def content(path: Path) -> str:
         return read_text(path, most=MOST_BYTES, legacy=True)
     except UsageError as error:
         raise UsageError(
-            f"{error} A sheet of an experiment is text: save it as comma-separated values (CSV), not as a workbook."
+            f"{error} A worksheet is text: save it as comma-separated values (CSV), not as a workbook."
         ) from None

@@ -64,7 +64,7 @@ def doctor(
     Raises UsageError, MachineError.
     """
     budget_ns = duration_ns(budget)
-    floor, added, unmeasured = None, None, "It was not requested."
+    floor, added, unmeasured = None, None, "It was left out (--no-measure)."
     shared, unshared = None, ""
     access = Access(sudo=sudo)
     with hosts.open(host, access) as machine:

@@ -84,7 +84,7 @@ def place(flush: str) -> str:
 COLUMNS = (
     ("t_min", "t_min: the shortest work that varies by less than 1 %; typ.: the median of several searches."),
     ("t_min", "*: t_min is 50 steps of the counter, so no timer that reads this counter can do better."),
-    ("CV", "CV: coefficient of variation of the large fresh set that confirmed t_min (its size: sets)."),
+    ("CV", "CV: coefficient of variation of the large fresh set that confirmed t_min."),
     ("t_diff", "t_diff: the smallest difference that is seen from t_min on, confirmed in the same way."),
     ("null", "null: overlap of two such sets of equal length; above 5 %, equal times are not called different."),
     ("raw", "raw: coefficient of variation at t_min, including what the operating system added."),

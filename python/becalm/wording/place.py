@@ -179,7 +179,7 @@ def trouble(profile: CoRunProfile) -> list[str]:
             )
     if profile.interrupted:
         lines.append("The profile was interrupted: some pairs have fewer rounds than others.")
-    return [*lines, *(f"The profile says: {printable(remark)}" for remark in profile.remarks)]
+    return [*lines, *(f"The profile reports: {printable(remark)}" for remark in profile.remarks)]
 
 
 def machine(facts: Mapping[str, object], chips: int) -> list[str]:

@@ -62,7 +62,7 @@ def origin(spotted: Spotted) -> str:
     proxy = ""
     if not spotted.miss_ratio:
         visible = " or ".join(KINDS[kind] for kind in spotted.kinds)
-        proxy = f" That is not a miss ratio: it shows only sweet spots where {visible}, and nothing about caches."
+        proxy = f" Such counts show only sweet spots where {visible}, and nothing about caches."
     return f"Counted: {spotted.events}.{proxy} Rules: {spotted.rules}, windows: {window}; --json has every threshold."
 
 

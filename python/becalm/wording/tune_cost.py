@@ -18,7 +18,10 @@ def cost(tune_cost: TuneCost) -> str:
         head = f"A search ({tune_cost.method}) in {candidates} for as long as it is worth it"
         if tune_cost.factors and tune_cost.objective != "time":
             head = f"A sweep of {join_names(tune_cost.factors)}"
-        head += f", then about {counted(tune_cost.confirm_runs, 'fresh run')}"
+        # How many runs there are in a loop depends on their length.
+        head += (
+            f", then {f'about {tune_cost.confirm_runs:,} ' if tune_cost.run_ns else ''}fresh runs of what it chooses"
+        )
     else:
         head = (
             f"About {counted(tune_cost.search_runs, 'run')} of a search ({tune_cost.method}) in {candidates}, then "

@@ -126,11 +126,11 @@ def test_typed_it_is_a_table_json_or_markdown():
     run = CliRunner().invoke(command_migrate, [*words, "--plain"])
     assert run.exit_code == 0, run.output
     assert "Nothing to gain by waiting for sweet spots" in " ".join(run.output.split())
-    assert "less at spots" in run.output
+    assert "less at sweet spots" in run.output
     document = json.loads(CliRunner().invoke(command_migrate, [*words, "--json", "--reuse", "0", "--seed", "0"]).output)
     assert document["reuse"] == 0
     assert (document["kind"], document["to"], len(document["trials"])) == ("migration-account", "same", 3)
-    assert "| less at spots |" in CliRunner().invoke(command_migrate, [*words, "--markdown"]).output
+    assert "| less at sweet spots |" in CliRunner().invoke(command_migrate, [*words, "--markdown"]).output
     for more, why in ((["--limit", "1ms"], "--limit is about a running process"), (["--for", "1s"], "--for is about")):
         assert why in str(CliRunner().invoke(command_migrate, [*words, *more]).exception)
     assert "is about simulated programs" in str(CliRunner().invoke(command_migrate, ["1", "--moves", "3"]).exception)

@@ -119,7 +119,7 @@ def test_programs_that_failed_are_reported(advise):
 
 def test_remarks_of_the_profile_are_repeated(advise):
     advice = advise(changed=lambda result: replace(result, remarks=("Programs waited for their CPU.",)))
-    assert "The profile says: Programs waited for their CPU." in advice.warnings
+    assert "The profile reports: Programs waited for their CPU." in advice.warnings
 
 
 def test_programs_that_are_built_in_are_typed_as_the_agent_runs_them(advise):

@@ -51,7 +51,7 @@ def test_files_of_records_say_what_they_can_show(records, head, kinds):
     spotted = becalm.sweetspots(records(**head))
     assert spotted.kinds == kinds
     assert {spot["kind"] for spot in spotted.spots} == set(kinds)
-    assert ("it shows only sweet spots" in origin(spotted)) == (head.get("miss_ratio") is False)
+    assert ("show only sweet spots" in origin(spotted)) == (head.get("miss_ratio") is False)
 
 
 def test_a_process_that_a_file_does_not_know_is_refused(records):

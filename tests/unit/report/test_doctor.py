@@ -52,7 +52,7 @@ def test_without_measuring_there_is_no_noise_and_the_reason(facts_of, replay):
     assert diagnosis.noise is None
     assert diagnosis.overhead is None
     assert host.iterations == []
-    assert "Not measured. It was not requested." in screen(diagnosis)
+    assert "Not measured. It was left out (--no-measure)." in screen(diagnosis)
 
 
 def test_a_host_that_knows_no_kernel_still_gives_its_facts():

@@ -14,7 +14,7 @@ from becalm.cli.output import OutputForm
 from becalm.nouns.stopping_rule import StoppingRule
 from becalm.report import progress
 from becalm.report.progress import Display, Lines
-from becalm.results.progress import SearchProgress
+from becalm.results.progress import Progress, SearchProgress
 
 LOOK = SearchProgress("look", "a first look at the machine as it is", 0, 0, 25, 1, {}, None, None)
 RACE = SearchProgress(
@@ -106,3 +106,13 @@ def test_a_long_run_is_limited_by_an_option_that_the_command_has(verb):
     watch.started(StoppingRule(budget_ns=10**9))
     now[0] = 100.0
     assert watch.hint().endswith("what is finished; --timeout limits such runs." if has else "what is finished.")
+
+
+def test_a_log_does_not_repeat_a_line():
+    out = Console(file=io.StringIO(), width=400)
+    times = iter(range(0, 1000, 60))
+    lines = Lines(out, clock=lambda: next(times))
+    for rounds in (2, 3, 3, 3, 4):
+        lines.progressed(Progress(7_000_000_000, rounds, 2 * rounds, 0.5, None))
+    lines.close()
+    assert out.file.getvalue().splitlines() == [f"{rounds} rounds, 7.0 s" for rounds in (2, 3, 4)]

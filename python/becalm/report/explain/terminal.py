@@ -29,10 +29,10 @@ def _parts(result: Explanation, plain: bool) -> Iterator[RenderableType]:
     if len(result.cases) > 1:
         yield _grid(tables.summary(result), plain, "")
     on = scale(result.cases)
-    for case in result.cases:
+    for place, case in enumerate(result.cases):
         title = f": {case.program} on {case.machine}" if len(result.cases) > 1 else ""
         if len(result.cases) <= 3:
-            yield from _case(case, plain, title, on)
+            yield from _case(case, plain, title, on, first=place == 0)
     if result.findings:
         yield findings(result.findings, plain)
     if result.studies:
@@ -44,20 +44,19 @@ def _style(case: Case) -> str:
     return STYLES[CauseSearch.NAMED] if case.forced else STYLES.get(case.attribution.answer, "bold")
 
 
-def _case(case: Case, plain: bool, title: str, on: DiagramScale) -> Iterator[RenderableType]:
+def _case(case: Case, plain: bool, title: str, on: DiagramScale, *, first: bool) -> Iterator[RenderableType]:
     if drawn := diagram(case, plain, on):
         yield Group(Text(f"Delay factor and run queue{title}", "" if plain else "bold"), Text(drawn))
     for table in tables.of(case):
         if table.rows:
-            yield _grid(table, plain, title)
+            yield _grid(table, plain, title, noted=first or table.title in (tables.BARS, tables.DELAYS))
 
 
-def _grid(table: Table, plain: bool, title: str) -> RenderableType:
+def _grid(table: Table, plain: bool, title: str, *, noted: bool = False) -> RenderableType:
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="" if plain else "dim")
     for index, head in enumerate(table.head):
         grid.add_column(head, justify="right" if index in table.numbers else "left", overflow="fold")
     for row in table.rows:
         grid.add_row(*row)
     above = Text(table.title + title, "" if plain else "bold")
-    noted = table.note and table.title in (tables.BARS, tables.DELAYS)
-    return Group(above, grid, Text(table.note)) if noted else Group(above, grid)
+    return Group(above, grid, Text(table.note)) if noted and table.note else Group(above, grid)

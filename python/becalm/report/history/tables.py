@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from becalm.report.table import Table
 from becalm.results.history import Benchmark, Timeline
 from becalm.wording import history as words
-from becalm.wording.compare import duration, percent
+from becalm.wording.compare import counted, duration, percent
 from becalm.wording.metric import quantity
 
 
@@ -81,7 +81,7 @@ def _benchmark(timeline: Timeline, place: int, benchmark: Benchmark) -> tuple[st
     if benchmark.gone:
         remarks.append("not in the last session")
     elif benchmark.lacking:
-        remarks.append(f"changes are seen after {benchmark.lacking} more")
+        remarks.append(f"{counted(benchmark.lacking, 'more session')} needed")
     return (
         benchmark.name,
         amount(benchmark.points[-1].value, benchmark.unit) if benchmark.points else "",
