@@ -88,6 +88,9 @@ def cost(
     if timed and searched and options.budget_ns is not None and run_ns > 0:
         left = int(options.budget_ns / run_ns) - look - searched
         confirm = min(confirm, max(left, 2 * FEWEST_LOOPS * FEWEST_RUNS))
+    elif searched is None and options.budget_ns is not None and run_ns > 0:
+        # The search takes a part of the rest, so this is the most that can be left.
+        confirm = min(confirm, max(int(options.budget_ns / run_ns) - look, 2 * FEWEST_LOOPS * FEWEST_RUNS))
     whole = None if searched is None else (look + searched + confirm) * run_ns
     least = _least_runs(options, confirm_runs)
     if options.budget_ns is not None:

@@ -84,11 +84,11 @@ def ends(factor: Factor) -> tuple[str | int, ...]:
 def _unsuited(knob: Knob) -> str | None:
     """Return the reason why a knob is a factor only when named; None if there is none."""
     if knob.name in MEASURING:
-        return f"it affects the measurement, not the program: --factor {knob.name} varies it nevertheless"
+        return "it affects the measurement, not the program: --factor NAME varies it nevertheless"
     if knob.name.startswith(NAMED):
-        return f"it has little effect on most machines: --factor {knob.name} varies it nevertheless"
+        return "it has little effect on most machines: --factor NAME varies it nevertheless"
     if knob.scope == "boot":
-        return f"each value costs a boot: --factor {knob.name} varies it nevertheless"
+        return "each value costs a boot: --factor NAME varies it nevertheless"
     domain = knob.domain
     if domain.range is None and len(domain.choices) < 2:
         return "it has neither a range nor choices: --factor names the values to try"

@@ -133,3 +133,16 @@ def test_the_first_words_are_what_two_five_and_thirty_minutes_show(trouble):
 
 def test_the_usual_budget_is_five_minutes(trouble):
     assert tune_cost(["p"], host="sim:small", seed=7, only=KNOBS).budget_ns == 300 * 10**9
+
+
+def test_the_number_of_fresh_runs_is_left_out_until_the_length_of_a_run_is_known(trouble):
+    heard = Heard()
+    tune(["p"], host="sim:laptop-a", seed=7, budget="2min", listener=heard)
+    (text,) = [state.cost for state in heard.states if state.cost]
+    assert ", then fresh runs of what it chooses" in text
+
+
+def test_no_more_fresh_runs_are_announced_than_the_budget_allows(trouble):
+    cost = tune_cost(["spin 1s"], host="sim:laptop-a", seed=7, budget="2min")
+    assert cost.confirm_runs * cost.run_ns <= 120e9
+    assert f"about {cost.confirm_runs} fresh runs" in cost.sentence
