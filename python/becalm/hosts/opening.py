@@ -59,9 +59,10 @@ def unknown(name: str) -> UsageError:
     kind = name.partition(":")[0]
     near = difflib.get_close_matches(kind, [*(row.kind for row in TABLE), *aliases.names()], n=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
-    kinds = "; ".join(f"{row.kind}: {row.what}" for row in TABLE)
+    kinds = ", ".join(row.kind for row in TABLE)
     return UsageError(
-        f"There is no host of the kind {kind!r}.{hint} Known kinds: {kinds}; and names that `becalm host add` gives."
+        f"There is no host of the kind {kind!r}.{hint} Known kinds: {kinds} (docs/reference/hosts.md), and names that "
+        "`becalm host add` gives."
     )
 
 

@@ -20,7 +20,7 @@ from typing import TypeVar
 import msgspec
 
 from becalm.analysis.multi_host import per_host, pool
-from becalm.errors import BecalmError, Interrupted, MachineError, UsageError
+from becalm.errors import BecalmError, Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Host
 from becalm.nouns.finding import Finding
 from becalm.nouns.options.measuring import RunOptions
@@ -157,7 +157,11 @@ def _measure_one(host: str | Host, name: str, measure: Measure, gathered: Merged
     except BecalmError as error:
         if not interrupts.interrupted():
             what = "takes no part" if isinstance(error, UsageError) else "was lost"
-            gathered.listener.warned(f"{name} {what}, the others continue: {error}")
+            if isinstance(error, WorkloadError):
+                what = "has no result"
+            # Of a single host, the error itself reports it.
+            if gathered.hosts > 1:
+                gathered.listener.warned(f"{name} {what}, the others continue: {error}")
         return _Outcome(None, error, heard.study)
     except BaseException as error:
         return _Outcome(None, None, heard.study, error)

@@ -17,7 +17,7 @@ class MergedProgress:
 
     def __init__(self, listener: ProgressListener, hosts: int) -> None:
         self.listener = listener
-        self._hosts = hosts
+        self.hosts = hosts
         self._lock = threading.Lock()
         self._started = False
         self._done: dict[str, int] = {}
@@ -32,7 +32,7 @@ class MergedProgress:
         with self._lock:
             if not self._started:
                 self._started = True
-                self.listener.started(None, [*names, f"on {self._hosts} hosts"], goal)
+                self.listener.started(None, [*names, f"on {self.hosts} hosts"], goal)
 
     def running(self, host: str, done: int) -> None:
         """Record finished runs of a host."""
@@ -63,7 +63,7 @@ class MergedProgress:
                     elapsed_ns=max(state.elapsed_ns for state in states.values()),
                     rounds=sum(state.rounds for state in states.values()),
                     runs=sum(state.runs for state in states.values()),
-                    fraction=sum(state.fraction for state in states.values()) / self._hosts,
+                    fraction=sum(state.fraction for state in states.values()) / self.hosts,
                     verdict=verdict,
                 )
             )

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from becalm import hosts
+from becalm.errors import UsageError
 from becalm.hosts import Access
 from becalm.hosts.abilities import Ability
 from becalm.hosts.agent import AgentHost
@@ -90,3 +91,14 @@ def test_a_guest_is_asked_when_it_has_booted(name, used, hypervisor, message):
 def test_of_a_host_without_a_machine_nobody_would_think_otherwise(name):
     with hosts.open(name) as host:
         assert hosts.emulated(host) == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("", ""), ("nosuch", ""), ("laptop-b", " Did you mean 'sim:laptop-a'?"), ("calmer", "calm")]
+)
+def test_a_simulated_machine_is_suggested_only_if_its_name_is_similar(name, hint):
+    with pytest.raises(UsageError, match="There is no simulated machine") as raised:
+        hosts.open(f"sim:{name}", Access())
+    message = str(raised.value).partition(" Known: ")[0]
+    assert ("Did you mean" in message) == bool(hint)
+    assert hint in message

@@ -208,3 +208,12 @@ def test_where_the_rate_is_not_kept_the_verdict_says_so(natural, phi, message):
     if message:
         assert "up to one in ten of those named there may be named wrongly" in findings[0].sentence
         assert findings[0].numbers["memory"] == pytest.approx(0.25, abs=0.1)
+
+
+def test_only_with_others_are_they_said_to_continue(store):
+    words = ["survey", "--no-kernels", "--loops", "5", "--runs", "2", "--host", "sim:normal:1"]
+    alone = CliRunner().invoke(becalm, [*words, "--", "other"])
+    assert isinstance(alone.exception, WorkloadError)
+    assert "the others continue" not in alone.stderr
+    two = CliRunner().invoke(becalm, [*words, "--host", "sim:normal:2", "--", "other"])
+    assert "sim:normal:2 has no result, the others continue: " in two.stderr

@@ -116,12 +116,13 @@ def open_sim(rest: str, access: Access) -> SimHost | SchedulerHost:
     if name.endswith(".toml") or name in machine.names():
         path = Path(name) if name.endswith(".toml") else machine.SHIPPED / f"{name}.toml"
         return SimHost(machine.read(path), int(seed or 0))
-    known = [f"sim:{machine_name}" for machine_name in (*POLICIES, *MODELS, *machine.names())]
-    near = difflib.get_close_matches(f"sim:{name}", known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    known = (*POLICIES, *MODELS, *machine.names())
+    # Without "sim:", which would make any two names alike.
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f" Did you mean 'sim:{near[0]}'?" if near else ""
     raise UsageError(
-        f"There is no simulated machine {rest!r}.{hint} Known: {', '.join(known)}, and sim:FILE.toml "
-        "(docs/explanation/methods.md)."
+        f"There is no simulated machine {rest!r}.{hint} Known: {', '.join(f'sim:{machine}' for machine in known)}, and "
+        "sim:FILE.toml (docs/explanation/methods.md)."
     )
 
 
