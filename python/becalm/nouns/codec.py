@@ -76,9 +76,6 @@ def plain_dict(value: msgspec.Struct) -> dict[str, Json]:
     }
 
 
-finite_dict = plain_dict
-
-
 def decode(kind: type[Kind], value: Json) -> Kind:
     """Return the value of a type that `plain` wrote, checked by msgspec.
 

@@ -16,7 +16,7 @@ from becalm.analysis.compare import averages, decides_ns, gate, left_behind, sum
 from becalm.analysis.diagnostics import contaminated, failure_numbers, outliers, series_findings, unknown
 from becalm.errors import Interrupted, WorkloadError
 from becalm.load.record import Series
-from becalm.nouns.codec import finite_dict
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import MEMORY
 from becalm.nouns.option import StudyOptions
@@ -67,7 +67,7 @@ def conclude(
         for index, program in enumerate(looks.names):
             findings += outliers(program, history, data.columns, index, loads, several=True)
     name = looks.names[0] if len(looks.names) == 1 else ""
-    findings += tuple(finding(kind, finite_dict(waits), name) for kind, waits in data.waits())
+    findings += tuple(finding(kind, plain_dict(waits), name) for kind, waits in data.waits())
     verdict = _verdict(
         looks, number, _summaries(looks, data), (*findings, *general_findings(looks, data), *noticed), baseline
     )

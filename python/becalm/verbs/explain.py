@@ -24,7 +24,7 @@ from becalm.load.record import Load
 from becalm.load.reported_waits import reported_waits
 from becalm.load.waits import Waiting
 from becalm.load.waterfall import REFERENCE, Bar, waterfall
-from becalm.nouns.codec import finite_dict
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.finding import Finding
 from becalm.nouns.options.load_experiment import LoadExperimentOptions, PlannedLoads
 from becalm.nouns.run import Run
@@ -154,7 +154,7 @@ def _waits(store: Store, stored: StoredStudy, loads: Sequence[Load]) -> Iterator
     for kind, wait in waits:
         # Waits for a CPU whose causes were not recorded are in the waterfall.
         if not isinstance(wait, Waiting) or wait.blocks:
-            yield finding(kind, finite_dict(wait), name)
+            yield finding(kind, plain_dict(wait), name)
 
 
 def _chosen(store: Store, studies: Sequence[str | int], program: str | None, last: bool) -> list[StoredStudy]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from becalm.load.delay import OWN_CPU, PARALLEL_CPU, UNLOADED, Delay
 from becalm.load.run_report import LEVELS, Watched
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED, Bar
-from becalm.nouns.codec import finite_dict
+from becalm.nouns.codec import plain_dict
 from becalm.wording import culprits, study_findings
 from becalm.wording.compare import counted, duration, percent, signal_name
 from becalm.wording.printable import process_name
@@ -50,13 +50,13 @@ def answer(watched: Watched) -> str:
 def _waits(watched: Watched) -> Iterator[str]:
     """Yield the sentences about whom the program waited for."""
     if watched.waits is not None:
-        yield culprits.waiting("It", finite_dict(watched.waits))
+        yield culprits.waiting("It", plain_dict(watched.waits))
     if watched.disk_waits is not None:
-        yield culprits.disk_waiting("It", finite_dict(watched.disk_waits))
+        yield culprits.disk_waiting("It", plain_dict(watched.disk_waits))
     if watched.memory_waits is not None:
-        yield culprits.memory_waiting("It", finite_dict(watched.memory_waits))
+        yield culprits.memory_waiting("It", plain_dict(watched.memory_waits))
     if watched.network_use is not None:
-        yield culprits.network_use("it", finite_dict(watched.network_use))
+        yield culprits.network_use("it", plain_dict(watched.network_use))
 
 
 def _around(watched: Watched) -> Iterator[str]:

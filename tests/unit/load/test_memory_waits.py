@@ -7,7 +7,7 @@ import pytest
 from becalm.load.memory_waits import memory_waiting, shortage_ns
 from becalm.load.others import Grower, Others, OthersReading
 from becalm.load.record import Load
-from becalm.nouns.codec import finite_dict
+from becalm.nouns.codec import plain_dict
 from becalm.nouns.run import Run
 
 MS = 1_000_000
@@ -38,7 +38,7 @@ def test_who_grew_is_reported_next_to_the_waits():
     (grower,) = waits.growers
     assert (grower.name, grower.pid, grower.group, grower.bytes) == ("java", 7, "app", 1000 * MB)
     assert grower.share == pytest.approx(1000 / 1201)
-    json.dumps(finite_dict(waits))
+    json.dumps(plain_dict(waits))
     assert [Others.from_json(json.loads(json.dumps(record.to_json()))) for record in records] == records
 
 
