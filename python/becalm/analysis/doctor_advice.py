@@ -12,7 +12,7 @@ from typing import Any
 from becalm.load.cpu_competition import quota_cpus
 from becalm.nouns.knob import catalogue, find
 from becalm.results.doctor import Advice, Noise, Severity
-from becalm.wording.compare import percent
+from becalm.wording.numbers import percent
 
 Facts = Mapping[str, Any]
 

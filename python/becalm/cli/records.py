@@ -42,7 +42,7 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
     becalm list
     becalm list --all --kind compare
     """
-    from becalm.wording.compare import recovered
+    from becalm.wording.damage import recovered
 
     listing = becalm.list_studies(store, limit=None if everything else limit, kind=kind, outcomes=True)
     for recovery in listing.recovered:
@@ -62,7 +62,7 @@ def command_list(limit: int, everything: bool, kind: str | None, store: str | No
 
 
 def _listing(listing: Any) -> dict[str, Any]:
-    from becalm.wording.compare import damage
+    from becalm.wording.damage import damage
 
     return {
         "store": listing.store,
@@ -100,7 +100,7 @@ def command_delete(studies: tuple[str, ...], yes: bool, store: str | None, as_js
     becalm delete 3..7 9 --yes
     """
     from becalm.report import terminal
-    from becalm.wording.compare import counted
+    from becalm.wording.numbers import counted
 
     chosen = becalm.delete(studies, store, dry_run=True)
     count = {1: "study", 2: "studies"}[min(len(chosen), 2)]

@@ -12,8 +12,8 @@ from becalm.report.design.terminal import grid
 from becalm.report.table import Table
 from becalm.report.terminal import apart
 from becalm.results.bisect import BisectResult
-from becalm.wording.compare import percent
 from becalm.wording.history import short, size
+from becalm.wording.numbers import percent
 
 
 def on_terminal(result: BisectResult, *, plain: bool = False, columns: int = 80) -> RenderableType:

@@ -11,8 +11,9 @@ from becalm.report.table import Table
 from becalm.report.terminal import places, sorted_differences, sorted_summaries, verdict
 from becalm.results.compare import Difference, Summary, Verdict
 from becalm.wording import where as where_words
-from becalm.wording.compare import duration, percent, ranks
+from becalm.wording.compare import ranks
 from becalm.wording.metric import further_cells, per_second, quantity
+from becalm.wording.numbers import duration, percent
 
 
 def on_terminal(result: Verdict, *, plain: bool = False, columns: int = 80) -> RenderableType:

@@ -17,9 +17,8 @@ from becalm.report.terminal import sorted_summaries
 from becalm.results.compare import Difference, Summary, Verdict
 from becalm.stats.arrays import median_of
 from becalm.stats.thinned import density, step_ends
-from becalm.wording.compare import percent
 from becalm.wording.metric import binary, measured, quantity
-from becalm.wording.numbers import UNITS, duration
+from becalm.wording.numbers import UNITS, duration, percent
 from becalm.wording.printable import cut, distinct
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from becalm.report.terminal import sorted_differences
 from becalm.results.compare import Circumstances, Verdict
 from becalm.units import join_names
 from becalm.wording import where as where_words
-from becalm.wording.compare import spent
+from becalm.wording.numbers import spent
 
 
 def page(verdict: Verdict, tables: tuple[Table, ...]) -> str:

@@ -14,8 +14,8 @@ from becalm.report.table import Table
 from becalm.report.terminal import apart, findings
 from becalm.results.compare import Answer
 from becalm.results.compare_stored import BenchmarkDifference, StoredComparison
-from becalm.wording.compare import percent
 from becalm.wording.compare_stored import ends, mean_of, value
+from becalm.wording.numbers import percent
 
 NAME = 16
 """The length of a name, in characters, below which columns are left out instead: values matter more than a name."""

@@ -14,9 +14,8 @@ from becalm.report.forms import listed
 from becalm.report.table import Table as Cells
 from becalm.report.table_width import Fitted
 from becalm.results.corun import CoRunProfile, Degradation
-from becalm.wording.compare import duration
 from becalm.wording.corun import where
-from becalm.wording.numbers import percent
+from becalm.wording.numbers import duration, percent
 from becalm.wording.printable import printable
 
 WIDEST = 5

@@ -13,7 +13,7 @@ from becalm.analysis.doctor_advice import fact
 from becalm.report.table import Table as Cells
 from becalm.report.terminal import apart
 from becalm.results.doctor import Advice, Diagnosis, Noise, Overhead, Severity, SharedNoise
-from becalm.wording.compare import counted, duration, memory, percent
+from becalm.wording.numbers import counted, duration, memory, percent
 
 STYLES = {Severity.WARNING: "bold yellow", Severity.NOTE: "bold", Severity.GOOD: "bold green"}
 MARKS = {Severity.WARNING: "!", Severity.NOTE: "-", Severity.GOOD: "+"}

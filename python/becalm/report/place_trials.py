@@ -13,7 +13,7 @@ from becalm.report import markdown
 from becalm.report.design.terminal import grid
 from becalm.report.table import Table
 from becalm.wording import place_trials as wording
-from becalm.wording.compare import duration
+from becalm.wording.numbers import duration
 
 
 def on_terminal(trials: PlacementTrials | Training, *, plain: bool = False, columns: int = 80) -> RenderableType:

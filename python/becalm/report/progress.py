@@ -24,8 +24,10 @@ from becalm.report.program_output import OutputListener
 from becalm.report.terminal import console
 from becalm.results.compare import Answer, Difference, Verdict
 from becalm.results.progress import Progress, ProgressListener, SearchProgress
-from becalm.wording.compare import MANY, counted, duration, percent, short, shortened, spent
+from becalm.wording.compare import MANY
 from becalm.wording.metric import measured, quantity
+from becalm.wording.numbers import counted, duration, percent, spent
+from becalm.wording.short_names import short, shortened
 
 REFRESHES = 2.0
 """The number of times per second that the display is drawn."""

@@ -17,7 +17,7 @@ from becalm.nouns.excluded import Excluded
 from becalm.nouns.knob import Knob
 from becalm.report.line_breaks import Path
 from becalm.results.settings import ApplyResult, BootApplied, BootEntry, Change, Held, Reset, Status
-from becalm.wording.compare import counted, duration
+from becalm.wording.numbers import counted, duration
 
 MANY = 3
 """The number of knobs missing for the same reason from which they share a sentence."""

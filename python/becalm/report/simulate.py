@@ -14,7 +14,7 @@ from becalm.report.page import Part, filled
 from becalm.report.table import Table
 from becalm.results.simulate import NOT_MODELLED, Latency, Simulation
 from becalm.results.simulate_calibration import Calibration
-from becalm.wording.compare import counted, duration
+from becalm.wording.numbers import counted, duration
 from becalm.wording.simulate_calibration import sentence as calibrated
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, WIDTH, figure, plain_ticks, svg
 from becalm.report.page import Picture
 from becalm.results.simulate import Latency, SimulatedRun, Simulation, Turns
-from becalm.wording.compare import counted
+from becalm.wording.numbers import counted
 from becalm.wording.simulate import dropped
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from rich.text import Text
 from becalm.report.table import Table as Cells
 from becalm.report.table_width import Fitted
 from becalm.results.suite import Rated, Ratings, Tuning
-from becalm.wording.compare import duration
 from becalm.wording.metric import quantity
+from becalm.wording.numbers import duration
 from becalm.wording.suite import UNKNOWN, copies, number
 
 BY_CPU = "by CPU time"

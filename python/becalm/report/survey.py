@@ -13,7 +13,7 @@ from becalm.report.table import Table as Cells
 from becalm.report.table_width import Fitted
 from becalm.report.terminal import findings
 from becalm.results.survey import SurveyResult, SurveyRow
-from becalm.wording.compare import duration, percent
+from becalm.wording.numbers import duration, percent
 
 MOST_ROWS = 40
 """The number of machines that the terminal lists one by one; the JSON has all."""

@@ -14,7 +14,7 @@ from becalm.report.design.terminal import grid
 from becalm.report.page import Part, filled
 from becalm.report.table import Table
 from becalm.wording import sweetspots as wording
-from becalm.wording.compare import duration
+from becalm.wording.numbers import duration
 from becalm.wording.printable import one_line
 
 SHADES, ASCII = " ▁▂▃▄▅▆▇█", " .:-=+*#@"

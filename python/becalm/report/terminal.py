@@ -23,11 +23,11 @@ from becalm.results.compare import Answer, Difference, Place, Summary, Verdict
 from becalm.results.where import Where
 from becalm.stats.bins import Histogram
 from becalm.units import bind_units, release_units
-from becalm.wording import compare
+from becalm.wording import compare, damage, short_names
 from becalm.wording import where as where_words
-from becalm.wording.compare import duration, memory, percent, ranks
+from becalm.wording.compare import ranks
 from becalm.wording.metric import further_cells, measured, median_of, per_second, quantity
-from becalm.wording.numbers import Writing
+from becalm.wording.numbers import Writing, duration, memory, percent
 from becalm.wording.printable import distinct, lettered, one_line, printable
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _terminal(stderr: bool) -> bool:
 
 def verdict(result: Verdict, *, plain: bool = False) -> RenderableType:
     """Return the report for the terminal."""
-    return Group(*_spaced(_parts(compare.shortened(result), plain)))
+    return Group(*_spaced(_parts(short_names.shortened(result), plain)))
 
 
 def apart(parts: Iterable[RenderableType]) -> RenderableType:
@@ -352,7 +352,7 @@ def findings(facts: Sequence[Finding], plain: bool) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column(style="yellow")
     table.add_column(overflow="fold")
-    for finding in compare.brief_findings(facts):
+    for finding in short_names.brief_findings(facts):
         table.add_row("*" if plain else "•", finding.sentence)
     return table
 
@@ -376,7 +376,7 @@ def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, StudyOutcome]
         table.add_column("result", overflow="ellipsis", no_wrap=True)
     for study in studies:
         names = (study.study.title,) if study.study.title else [workload.name for workload in study.study.workloads]
-        wrong = compare.damage(study)
+        wrong = damage.damage(study)
         programs = Text(f"damaged: {wrong}", "yellow") if wrong else Names([one_line(name) for name in names])
         cells: list[RenderableType] = [
             str(study.number),

@@ -12,8 +12,8 @@ from becalm.report.design.terminal import grid
 from becalm.report.table import Table
 from becalm.report.terminal import apart
 from becalm.results.tune_table import ConfigurationChoice, ConfigurationResult
-from becalm.wording.compare import percent
 from becalm.wording.metric import quantity
+from becalm.wording.numbers import percent
 from becalm.wording.tune_table import plural
 
 SHOWN = 20

@@ -31,7 +31,7 @@ from becalm.results.compare import Difference, Gate, MetricDifference, Summary, 
 from becalm.stats.arrays import Floats, Positions, among
 from becalm.study.looks import Looks, replay
 from becalm.study.study_data import AVERAGED, DocumentData, StudyData
-from becalm.wording import compare
+from becalm.wording import compare, run_problems
 from becalm.wording.findings import finding
 
 UNTIMED: Final[Any] = dict.fromkeys(
@@ -285,7 +285,7 @@ def nothing_measured(
         return Interrupted("Interrupted before the first round was finished: there is no result yet.")
     stderr = texts.get(failed.seq, ("", ""))[0]
     program = workloads[failed.workload]
-    return WorkloadError(compare.failure(program.name, failure_numbers(failed, stderr, 0, program)))
+    return WorkloadError(run_problems.failure(program.name, failure_numbers(failed, stderr, 0, program)))
 
 
 def failure(looks: Looks, failed: Run, data: StudyData) -> Finding:

@@ -16,7 +16,7 @@ from becalm.nouns.run import PILOT, Block, Outcome, Run, Step
 from becalm.nouns.workload import Workload
 from becalm.stats.arrays import Floats
 from becalm.study.session import StudySession
-from becalm.wording import compare
+from becalm.wording import run_problems
 
 KERNEL_ITERATIONS = 4_000_000
 """The iterations of the built-in kernel's first runs, from which those of about the programs' length are computed."""
@@ -96,7 +96,7 @@ def _refuse_failing(programs: Sequence[Workload], pilots: Sequence[Run], texts: 
         if run.outcome != Outcome.OK:
             program = programs[run.workload]
             numbers = failure_numbers(run, texts.get(run.seq, ""), 0, program)
-            raise WorkloadError(compare.failure(program.name, {**numbers, "warmup": False}))
+            raise WorkloadError(run_problems.failure(program.name, {**numbers, "warmup": False}))
 
 
 def _shortest(runs: Sequence[Run]) -> float:

@@ -37,7 +37,7 @@ from becalm.nouns.study import StoredStudy, Study
 from becalm.store import Elsewhere, Recovered, Spool, Store, elsewhere, recover
 from becalm.study.session_options import SessionOptions
 from becalm.study.settings_in_force import DELAYS, in_force, lacks_delays
-from becalm.wording import compare
+from becalm.wording import damage, numbers
 from becalm.wording.findings import finding, reworded
 
 
@@ -167,12 +167,12 @@ class StudySession:
         waiting = len(rows) - len(lost)
         sentences, carried = [], ""
         if waiting:
-            sentences.append(f"{compare.counted(waiting, 'run')} will be put into it when becalm opens it again.")
+            sentences.append(f"{numbers.counted(waiting, 'run')} will be put into it when becalm opens it again.")
         if lost:
             from becalm.study.rescue import rescue  # Only when a store fails.
 
             path, carried = rescue(lost, study)
-            runs, verb = compare.counted(len(lost), "run"), "is" if len(lost) == 1 else "are"
+            runs, verb = numbers.counted(len(lost), "run"), "is" if len(lost) == 1 else "are"
             place = f"in {path}; `becalm import` reads them." if path else "above, for a file and `becalm import`."
             sentences.append(f"{runs} that it could not take {verb} {place}")
         return " ".join(sentences), carried
@@ -285,7 +285,7 @@ def open_session(measuring: SessionOptions, title: str) -> Iterator[StudySession
 
         def tell(recovered: Iterable[Recovered]) -> None:
             for recovery in recovered:
-                measuring.listener.warned(compare.recovered(recovery.study_id, recovery.runs, recovery.aside))
+                measuring.listener.warned(damage.recovered(recovery.study_id, recovery.runs, recovery.aside))
 
         def left(study: Elsewhere) -> Left:
             return Left(study.place, lambda lines: tell(study.take(lines)))

@@ -16,7 +16,7 @@ from becalm.nouns.workload import Workload
 from becalm.report.document import Document
 from becalm.report.formats import read
 from becalm.store import Store, elsewhere, recover
-from becalm.wording.compare import damaged_rows, left_elsewhere, missing_runs, recovered
+from becalm.wording.damage import damaged_rows, left_elsewhere, missing_runs, recovered
 from becalm.wording.findings import reworded
 
 T = TypeVar("T")

@@ -30,7 +30,7 @@ from becalm.study.tune_conclude import conclude
 from becalm.tuning.course import Course
 from becalm.tuning.exchange import PhaseRequest, PhaseResult, SearchResult
 from becalm.tuning.trial_log import NumberedAsk, TrialLog
-from becalm.wording import compare
+from becalm.wording import run_problems
 from becalm.wording.findings import finding
 
 
@@ -139,7 +139,7 @@ class TuneStudy:
                 assert self.opened.number is not None
                 stderr = self.opened.store.texts(self.opened.number).get(run.seq, ("", ""))[0]
                 program = self.course.study.workloads[run.workload]
-                raise WorkloadError(compare.failure(program.name, failure_numbers(run, stderr, 0, program)))
+                raise WorkloadError(run_problems.failure(program.name, failure_numbers(run, stderr, 0, program)))
 
     def _remember(self, together: Sequence[Sample]) -> None:
         """Add samples to those of the same settings, for the display."""

@@ -22,8 +22,8 @@ from becalm.tuning.exchange import SearchResult
 from becalm.tuning.phases import sweeps
 from becalm.tuning.trial_log import TrialLog
 from becalm.wording import tune as sentences
-from becalm.wording.compare import are, counted
 from becalm.wording.findings import finding
+from becalm.wording.numbers import are, counted
 
 
 def conclude(course: Course, tuned: SearchResult, number: int | None, noticed: Sequence[Finding] = ()) -> TuneVerdict:

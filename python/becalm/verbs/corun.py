@@ -33,7 +33,7 @@ from becalm.study.measure import measure
 from becalm.study.session import open_session
 from becalm.study.session_options import SessionOptions, split_keywords
 from becalm.study.settings_profile import machine_of
-from becalm.wording import compare
+from becalm.wording import compare, numbers
 from becalm.wording import corun as wording
 from becalm.workloads import open as open_workloads
 
@@ -69,7 +69,7 @@ def corun(
     workloads = _named(open_workloads(list(programs), **program))
     if not 2 <= len(workloads) <= MOST_PROGRAMS:
         raise UsageError(
-            f"{compare.counted(len(workloads), 'program')} named; 2 to {MOST_PROGRAMS} can be measured next to each "
+            f"{numbers.counted(len(workloads), 'program')} named; 2 to {MOST_PROGRAMS} can be measured next to each "
             "other. For example: becalm corun './server --test' 'xz -k -c FILE' kernel:triad"
         )
     with open_session(session, "becalm corun") as opened:

@@ -34,7 +34,7 @@ from becalm.store import Store, recover
 from becalm.study.settings_in_force import DELAYS
 from becalm.study.stored import tell_damaged
 from becalm.wording import explain as sentences
-from becalm.wording.compare import recovered
+from becalm.wording.damage import recovered
 from becalm.wording.findings import finding, sentence
 
 MOST_POINTS = 400

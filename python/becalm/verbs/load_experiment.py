@@ -32,7 +32,7 @@ from becalm.plans.run_log import RunLog
 from becalm.study.measure import measure
 from becalm.study.session import open_session
 from becalm.study.session_options import SessionOptions, split_keywords
-from becalm.wording import compare
+from becalm.wording import run_problems
 from becalm.wording.program_names import names_of
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def load_experiment(command: str | Iterable[str] | Workload, **keywords: Unpack[
         done = max(0, log.rows[-1].round) if log.rows else 0
         if log.failure is not None:
             stderr = opened.store.texts(number).get(log.failure.seq, ("", ""))[0]
-            raise WorkloadError(compare.failure(workload.name, failure_numbers(log.failure, stderr, done)))
+            raise WorkloadError(run_problems.failure(workload.name, failure_numbers(log.failure, stderr, done)))
         if log.interrupted:
             raise Interrupted(
                 f"Interrupted after {done} of {count} loads. What was measured is stored as study {number}: "

@@ -35,7 +35,7 @@ from becalm.study.session import open_session
 from becalm.study.session_options import SessionOptions, WithProfile, split_keywords
 from becalm.study.stored import document_of
 from becalm.wording import history as wording
-from becalm.wording.compare import counted
+from becalm.wording.numbers import counted
 from becalm.wording.program_names import names_of
 from becalm.workloads import Text, gather
 from becalm.workloads.program_options import ProgramOptions

@@ -34,7 +34,7 @@ from becalm.study.multi_host import machines, on_hosts
 from becalm.study.session import open_session
 from becalm.study.session_options import SessionOptions, split_keywords
 from becalm.study.study_data import DocumentData, StoredData, StudyData
-from becalm.wording import compare
+from becalm.wording import run_problems
 
 if TYPE_CHECKING:
     from becalm.verbs.keywords import SurveyKeywords
@@ -150,7 +150,7 @@ def machine_of(
         failed = history.failure
         stderr = study_data.texts().get(failed.seq, ("", ""))[0]
         numbers = failure_numbers(failed, stderr, history.rounds)
-        raise WorkloadError(compare.failure(study.workloads[failed.workload].name, numbers))
+        raise WorkloadError(run_problems.failure(study.workloads[failed.workload].name, numbers))
     if whole < LEAST_LOOPS:
         raise Interrupted(f"It ended after {whole} loops; {LEAST_LOOPS} are needed.")
     times = {

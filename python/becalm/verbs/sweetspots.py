@@ -16,7 +16,7 @@ from becalm.migration.engine import ask
 from becalm.migration.kinds import of_ratio, visible
 from becalm.migration.sweetspots import Spotted
 from becalm.units import duration_ns, join_names
-from becalm.wording.compare import counted
+from becalm.wording.numbers import counted
 from becalm.wording.sweetspots import LEAST_WINDOWS, sentence
 
 MOST_OF_ALL = 64 << 20

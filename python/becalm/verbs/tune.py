@@ -39,7 +39,7 @@ from becalm.study.tune_transfer import tune_on_hosts
 from becalm.tuning.candidates import SearchLimits
 from becalm.tuning.cost import cost
 from becalm.tuning.course import Course
-from becalm.wording.compare import duration
+from becalm.wording.numbers import duration
 
 if TYPE_CHECKING:
     from becalm.nouns.keywords import ProgramKeywords

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 
 from becalm.results.bisect import BisectResult
 from becalm.units import join_names
-from becalm.wording.compare import counted
 from becalm.wording.history import short as short
 from becalm.wording.history import size
-from becalm.wording.numbers import percent
+from becalm.wording.numbers import counted, percent
 
 INTERRUPTED = "Interrupted. The same command goes on from here."
 

@@ -10,9 +10,9 @@ from becalm.results.check import Checked, CheckResult
 from becalm.results.compare import Difference, Gate, Summary
 from becalm.results.compare_stored import BenchmarkDifference, StoredComparison
 from becalm.units import join_names
-from becalm.wording.compare import counted, percent
 from becalm.wording.compare_stored import ends, standing, value
 from becalm.wording.metric import measured
+from becalm.wording.numbers import counted, percent
 
 NAMED = 5
 """The number of benchmarks that get a sentence of their own; the table has all."""

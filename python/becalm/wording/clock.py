@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from becalm.results.clock import ClockCheck, FoundPair, TimerCell, WorkLength
-from becalm.wording.compare import counted, duration, percent
+from becalm.wording.numbers import counted, duration, percent
 
 DOUBTS = {
     "fallback": "The processor's own counter cannot be used here; the timers read the operating system's clock.",

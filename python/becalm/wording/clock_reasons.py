@@ -15,7 +15,7 @@ import msgspec
 
 from becalm.results.clock import ClockReport, TimerCell
 from becalm.wording.clock import share
-from becalm.wording.compare import counted
+from becalm.wording.numbers import counted
 
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 

@@ -3,67 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, TypeVar, cast
+from collections.abc import Callable
 
-import msgspec
-from msgspec import structs
-from msgspec.structs import replace
-
-from becalm.nouns.finding import Finding, Interval
+from becalm.nouns.finding import Interval
 from becalm.nouns.metric import Metric
-from becalm.nouns.study import StoredStudy
 from becalm.results.compare import Answer, Difference, Gate, Ranking, Stopped, Summary, Verdict
 from becalm.units import join_names
 from becalm.wording import metric as metrics
 from becalm.wording.metric import FACTOR_FROM, TOO_NOISY, factors
-from becalm.wording.numbers import duration as duration
-from becalm.wording.numbers import factor
-from becalm.wording.numbers import percent as percent
-from becalm.wording.printable import distinct, one_line
-
-T = TypeVar("T")
+from becalm.wording.numbers import about, are, budget, counted, factor, percent, spent
 
 MANY = 3
 """The number of comparisons from which a table replaces their sentences."""
 
 ENOUGH_ROUNDS = 10
 """The number of rounds that tells programs apart if they differ by much more than they vary."""
-
-
-def memory(size: float) -> str:
-    """Return a number of bytes in binary units."""
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < 1024 or unit == "GiB":
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1024
-    raise AssertionError("unreachable")
-
-
-def spent(ns: float) -> str:
-    """Return a time of measuring as text."""
-    seconds = ns / 1e9
-    if seconds < 0.1:
-        return f"{seconds * 1e3:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
-
-
-def about(ns: int) -> int:
-    """Return an estimated time rounded up to two digits, ns."""
-    unit = int("1" + "0" * max(0, len(str(ns)) - 2))
-    return -(-ns // unit) * unit
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: "1 pair", "212 pairs"."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def are(number: int) -> str:
-    """Return "is" for 1, "are" for other numbers."""
-    return "is" if number == 1 else "are"
 
 
 def difference(d: Difference, elapsed_ns: int | None = None) -> str:
@@ -203,14 +157,6 @@ def _longer(verdict: Verdict) -> str:
     return f"Measure longer: {ENOUGH_ROUNDS} pairs would take about {spent(time)}, {budget(time)}."
 
 
-def budget(ns: int) -> str:
-    """Return the option for a time budget of this length, or a little more."""
-    seconds = ns / 1e9
-    if seconds < 120:
-        return f"--budget {math.ceil(seconds)}s"
-    return f"--budget {math.ceil(seconds / 60)}min" if seconds < 7200 else f"--budget {math.ceil(seconds / 3600)}h"
-
-
 def fastest(ranking: Ranking, metric: Metric | None = None) -> str:
     """Return the sentences about the fastest or best program with its certainty, or about what would decide."""
     names, count, level = ranking.fastest, len(ranking.places), f"{100 * ranking.confidence:g} %"
@@ -249,213 +195,6 @@ def stopped(reason: Stopped) -> str:
     }.get(reason, "")
 
 
-_HOOK = re.compile(r"The (setup|prepare|cleanup) command failed\. ")
-"""The beginning of the agent's message that a hook failed."""
-
-
-def failure(name: str, n: Mapping[str, Any]) -> str:
-    """Return the sentence on why a run does not count, with advice, from the numbers of a "failure" finding."""
-    status, outcome, stderr = n["status"], n["outcome"], n["stderr"]
-    hook = _HOOK.match(stderr)
-    if hook is not None and (outcome == "refused" or n.get("unread") or n.get("spoilt")):
-        return f"The {hook[1]} command of {name} failed{_when(n)}. {stderr[hook.end() :].strip()}"
-    if outcome == "timeout":
-        how = f"did not end within its time limit and was killed after {duration(n['wall_ns'])}"
-        hint = "Give it more time with --timeout, or a smaller input."
-    elif outcome == "refused":
-        how = "could not be started"
-        hint = "See the message below." if stderr else "Check the command, and its setup and prepare commands."
-    elif n.get("unread") or n.get("spoilt"):
-        lines = stderr.strip().splitlines()
-        first, rest = (lines[0], "\n".join(lines[1:])) if lines else ("", "")
-        more = f"\nEnd of its standard error:\n{_indent(rest)}" if rest else ""
-        problem = "its metric could not be read" if n.get("unread") else "its run does not count"
-        return f"{name} ended well, but {problem}{_when(n)}. {first}{more}"
-    elif status is not None and status < 0:
-        how = f"was killed by signal {-status}{signal_name(-status)}"
-        hint = "Run it by itself to see why."
-    else:
-        how = f"failed with exit code {status}"
-        hint = f"If that is fine, use --expect 0,{status} (or --expect any)."
-    output = f"\nEnd of its standard error:\n{_indent(stderr)}" if stderr.strip() else ""
-    return f"{name} {how}{_when(n)}. {hint}{output}"
-
-
-def _when(n: Mapping[str, Any]) -> str:
-    after = f" in run {n['seq']}, after {counted(n['done'], 'good run')}" if n["done"] else ""
-    return f"{after} (a warm-up run)" if n["warmup"] else after
-
-
-def signal_name(number: int) -> str:
-    """Return " (SIGKILL)" for 9, empty for a number without a name."""
-    import signal
-
-    try:
-        return f" ({signal.Signals(number).name})"
-    except ValueError:
-        return ""
-
-
-def _indent(text: str, lines: int = 10) -> str:
-    return "\n".join("    " + line for line in text.rstrip().splitlines()[-lines:])
-
-
-def whole(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names for a sentence, each whole and on one line; equal names are numbered."""
-    return _numbered([one_line(name) for name in names])
-
-
-def short(names: Sequence[str], width: int = 40) -> tuple[str, ...]:
-    """Return distinct names of at most about `width` characters, cut in the middle; equal names are numbered."""
-    return _numbered(distinct([one_line(name) for name in names], width))
-
-
-def _numbered(names: Sequence[str]) -> tuple[str, ...]:
-    seen: dict[str, int] = {}
-    result = []
-    for name in names:
-        seen[name] = seen.get(name, 0) + 1
-        result.append(name if names.count(name) == 1 else f"{name} [{seen[name]}]")
-    return tuple(result)
-
-
-def shortened(verdict: Verdict) -> Verdict:
-    """Return a verdict with names cut to fit a terminal, also in its sentences; other forms have whole names."""
-    names = [summary.name for summary in verdict.summaries]
-    names += [name for row in verdict.differences for name in (row.name, row.reference)]
-    return brief(verdict, tuple(dict.fromkeys(names)))
-
-
-def brief(value: T, names: Sequence[str]) -> T:
-    """Return a value in whose texts these names are replaced by their `short` forms."""
-    pairs = zip(names, short(names), strict=True)
-    cut = {form: shown for name, shown in pairs for form in (name, one_line(name)) if form != shown}
-    # A long name may contain a short one.
-    ordered = sorted(cut, key=len, reverse=True)
-
-    def reword(text: str) -> str:
-        for name in ordered:
-            text = text.replace(name, cut[name])
-        return text
-
-    return cast(T, _reworded(value, reword)) if cut else value
-
-
-NAMED_BY = ("name", "names", "entries", "benchmarks")
-"""The keys under which findings hold names."""
-
-
-def brief_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """Return findings with names cut to fit a terminal in their sentences; other forms have whole names."""
-    return tuple(replace(finding, sentence=brief(finding.sentence, _names_of(finding))) for finding in findings)
-
-
-def _names_of(finding: Finding) -> tuple[str, ...]:
-    """Return the program of a finding and the names among its numbers, which hold one, several, or pairs."""
-    names = [finding.program]
-    for key in NAMED_BY:
-        value = finding.numbers.get(key, ())
-        names += (
-            [value] if isinstance(value, str) else [entry if isinstance(entry, str) else entry[0] for entry in value]
-        )
-    return tuple(dict.fromkeys(name for name in names if name))
-
-
-def _reworded(value: Any, reword: Callable[[str], str]) -> Any:
-    """Return a value with its texts reworded, through frozen values, tuples and mappings."""
-    if isinstance(value, str):
-        return reword(value)
-    if isinstance(value, msgspec.Struct):
-        old = structs.asdict(value)
-        new = {name: _reworded(item, reword) for name, item in old.items()}
-        return value if all(new[name] is old[name] for name in old) else replace(value, **new)
-    if type(value) is tuple:
-        items = tuple(_reworded(item, reword) for item in value)
-        return value if all(new_item is item for new_item, item in zip(items, value, strict=True)) else items
-    if type(value) is dict:
-        return {_reworded(key, reword): _reworded(item, reword) for key, item in value.items()}
-    return value
-
-
-def recovered(study: int, runs: int, aside: Path | None = None) -> str:
-    """Return the sentence about recovered runs of a killed becalm. `aside`: the file that holds the unreadable rest."""
-    result = f"Recovered {counted(runs, 'run')} of study {study} that a killed becalm could not store."
-    if aside is None:
-        return result
-    rest = f"they are damaged, or of a study that this store does not have. They are stored in {aside}."
-    if not runs:
-        return f"Runs that a killed becalm could not store cannot be read: {rest}"
-    return f"{result} Others cannot be read: {rest}"
-
-
-def left_elsewhere(study: int, host: str) -> str:
-    """Return the sentence about a killed becalm that measured on another machine, whose last runs are still there."""
-    return (
-        f"The becalm that measured study {study} was killed. Runs that had not arrived may still be on {host}: the "
-        "next one that measures there fetches them."
-    )
-
-
-_ROWS = {
-    "run": ("run", "runs"),
-    "load": ("record of load", "records of load"),
-    "series": ("series of load", "series of load"),
-    "text": ("output", "outputs"),
-}
-"""The names of the parts of a stored study, singular and plural."""
-
-
-def damaged_rows(study: int, damaged: Mapping[str, tuple[int, int]]) -> str:
-    """Return the sentence about damaged or missing rows of a store; pairs of their number and the number of all."""
-    lost = [(*damaged[kind], words) for kind, words in _ROWS.items() if kind in damaged]
-    parts = [f"{many:,} of {of:,} {words[of != 1]}" for many, of, words in lost]
-    rest = "the other runs" if "run" in damaged else "the rest"
-    return (
-        f"{join_names(parts)} of study {study} are damaged: they are not as they were stored, and are left out. Check "
-        f"the disk, and move the store aside; `becalm export` saves {rest}."
-    )
-
-
-def missing_runs(study: StoredStudy) -> str:
-    """Return the sentence about runs that a store has lost without a trace."""
-    pronoun = "it" if study.missing_at_end == 1 else "them"
-    return (
-        f"In study {study.number} {last_missing(study)}: the store has lost {pronoun}. Check the disk, and "
-        "move the store aside; `becalm export` saves the other runs."
-    )
-
-
-def damage(study: StoredStudy) -> str:
-    """Return the damage or loss of a study as a part of a sentence; empty for an intact one."""
-    return study.wrong or (last_missing(study) if study.missing else "")
-
-
-def last_missing(study: StoredStudy) -> str:
-    """Return the number of missing runs as a part of a sentence, and whether they are the last ones."""
-    count, of = study.missing_at_end or study.missing, study.rows + study.missing
-    last = "the last " if study.missing_at_end else ""
-    many = "run" if last and count == 1 else f"{count:,}"
-    return f"{last}{many} of its {counted(of, 'run')} {are(count)} missing"
-
-
 def kept(study: int | None, rounds: int) -> str:
     """Return the hint at finished runs after an error; empty where there are none."""
     return f" See `becalm show {study}`." if study is not None and rounds else ""
-
-
-def left_behind(name: str, runs: int) -> str:
-    """Return the sentence about descendants that outlived their program."""
-    return (
-        f"{name} left processes running in {counted(runs, 'run')}; they were killed when the run was over, and what "
-        "they did afterwards is not in its times."
-    )
-
-
-def drift(change: Mapping[str, Any]) -> str:
-    """Return the sentence about a setting that something else changed while becalm held it."""
-    return (
-        f"{change['knob']}: {change['place']} was changed to {change['found']!r} while it was set to "
-        f"{change['wanted']!r}. "
-        "The last runs were made with other settings than requested. A service may do that: `becalm doctor` names "
-        "those that run; --set services=pause pauses them."
-    )

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from becalm.results.compare import Difference, Gate
 from becalm.results.compare_stored import BenchmarkDifference, GeometricMean, StoredComparison
 from becalm.units import join_names
-from becalm.wording.compare import counted, duration, percent
 from becalm.wording.metric import quantity
+from becalm.wording.numbers import counted, duration, percent
 
 WIDE = 0.10
 """The half width of the median interval, a fraction, above which a comparison is reported as coarse."""

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from becalm.nouns.run import Outcome
 from becalm.results.corun import CoRunProfile, Degradation
 from becalm.units import join_names
-from becalm.wording.compare import counted
-from becalm.wording.numbers import percent
+from becalm.wording.numbers import counted, percent
 from becalm.wording.printable import printable
 
 NO_TIME = "the budget was too short"

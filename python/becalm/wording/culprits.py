@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from becalm.units import join_names
-from becalm.wording.compare import counted, duration, memory
+from becalm.wording.numbers import counted, duration, memory
 
 Numbers = Mapping[str, Any]
 

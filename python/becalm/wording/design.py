@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from becalm.nouns.finding import Interval
 from becalm.units import join_names
-from becalm.wording.compare import counted
+from becalm.wording.numbers import counted
 
 if TYPE_CHECKING:
     from becalm.nouns.factor import Factor

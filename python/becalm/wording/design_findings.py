@@ -11,8 +11,8 @@ from typing import Any
 
 from becalm.nouns.finding import Interval
 from becalm.units import join_names
-from becalm.wording.compare import counted
 from becalm.wording.design import MODELS, interval, level_place, number, p_value, transform
+from becalm.wording.numbers import counted
 
 Numbers = Mapping[str, Any]
 

@@ -9,7 +9,7 @@ from becalm.load.explanation import Case, Explanation
 from becalm.load.waterfall import MEMORY, QUEUE, STEAL, UNEXPLAINED
 from becalm.stats.response_shape import FASTER, FROM, LINEAR, NONE, SHIFT, ResponseShape
 from becalm.units import join_names
-from becalm.wording.compare import counted, duration, percent
+from becalm.wording.numbers import counted, duration, percent
 
 CAUSE_NAMES = {
     "CPU": "load on the CPUs",

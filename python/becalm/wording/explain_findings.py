@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from becalm.wording.compare import counted, percent
+from becalm.wording.numbers import counted, percent
 
 Numbers = Mapping[str, Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from becalm.results.export_settings import Origin, ProductionSettings, SettingPlace
 from becalm.units import join_names
-from becalm.wording.compare import counted
+from becalm.wording.numbers import counted
 from becalm.wording.printable import one_line
 
 BY_HAND: Mapping[str, str] = {

@@ -14,8 +14,7 @@ from becalm.results.compare import Verdict
 from becalm.results.history import BenchmarkChange, Timeline
 from becalm.results.record_commits import RecordedCommits
 from becalm.units import join_names
-from becalm.wording.compare import are, counted
-from becalm.wording.numbers import percent
+from becalm.wording.numbers import are, counted, percent
 
 Numbers = Mapping[str, Any]
 

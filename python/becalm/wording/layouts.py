@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 
 from becalm.results.compare import Gate
 from becalm.results.layouts import LayoutComparison, LayoutSide
-from becalm.wording.compare import counted, duration, spent, stopped
+from becalm.wording.compare import stopped
 from becalm.wording.metric import quantity
-from becalm.wording.numbers import percent
+from becalm.wording.numbers import counted, duration, percent, spent
 
 LAYOUT_HEAD = ("program", "seed", "mean", "from old", "noise (sd)")
 

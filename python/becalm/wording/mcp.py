@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from becalm.units import join_names
-from becalm.wording.compare import spent
+from becalm.wording.numbers import spent
 
 INSTRUCTIONS = """\
 becalm measures programs and tunes systems on this machine so that the answer can be trusted. Use `run` for one program

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from becalm.hosts.recorded import Counting
 from becalm.migration.migrate import Migrated, Waited
-from becalm.wording.compare import counted
-from becalm.wording.numbers import duration
+from becalm.wording.numbers import counted, duration
 from becalm.wording.printable import one_line, printable
 from becalm.wording.sweetspots import KINDS
 

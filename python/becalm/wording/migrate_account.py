@@ -6,7 +6,7 @@ import math
 
 from becalm.migration.account import Accounted, Mean
 from becalm.migration.live_account import LiveAccounted, RelativeEffect
-from becalm.wording.compare import counted, duration
+from becalm.wording.numbers import counted, duration
 
 WHY = {
     "spot": "at a sweet spot", "not_worth_waiting": "not worth waiting", "waited_enough": "waited enough",

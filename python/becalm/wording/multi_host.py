@@ -11,8 +11,8 @@ from becalm.results.multi_host import HostResult, MultiHostVerdict, PooledDiffer
 from becalm.results.tune import Transfer, TuneVerdict
 from becalm.units import join_names
 from becalm.wording import tune_metric, tune_time
-from becalm.wording.compare import are, counted, duration, percent
 from becalm.wording.metric import quantity
+from becalm.wording.numbers import are, counted, duration, percent
 
 FEW = 3
 """The number of hosts up to which their mean is little evidence about others: Student's factor is 12.7 for two, 4.3

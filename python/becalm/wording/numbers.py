@@ -1,4 +1,4 @@
-"""Numbers as text: percentages, times and factors, with as many digits as they are worth."""
+"""Numbers as text: percentages, times, factors, sizes and counts, with as many digits as they are worth."""
 
 from __future__ import annotations
 
@@ -88,3 +88,44 @@ def factor(estimate: float, half: float) -> str:
         return f"{float(f'{1 + estimate:.3g}'):,.0f}"
     digits = 2 if not 0 < half < math.inf else min(4, max(1, -math.floor(math.log10(half))))
     return f"{1 + estimate:.{digits}f}"
+
+
+def memory(size: float) -> str:
+    """Return a number of bytes in binary units."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < 1024 or unit == "GiB":
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1024
+    raise AssertionError("unreachable")
+
+
+def spent(ns: float) -> str:
+    """Return a time of measuring as text."""
+    seconds = ns / 1e9
+    if seconds < 0.1:
+        return f"{seconds * 1e3:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.1f} min"
+
+
+def about(ns: int) -> int:
+    """Return an estimated time rounded up to two digits, ns."""
+    unit = int("1" + "0" * max(0, len(str(ns)) - 2))
+    return -(-ns // unit) * unit
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: "1 pair", "212 pairs"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def are(number: int) -> str:
+    """Return "is" for 1, "are" for other numbers."""
+    return "is" if number == 1 else "are"
+
+
+def budget(ns: int) -> str:
+    """Return the option for a time budget of this length, or a little more."""
+    seconds = ns / 1e9
+    if seconds < 120:
+        return f"--budget {math.ceil(seconds)}s"
+    return f"--budget {math.ceil(seconds / 60)}min" if seconds < 7200 else f"--budget {math.ceil(seconds / 3600)}h"

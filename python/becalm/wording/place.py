@@ -8,7 +8,7 @@ from becalm.results.corun import CoRunProfile
 from becalm.results.place import SURE, Gain, PlacementAdvice, SharingShape
 from becalm.results.place_costs import PlacementObjective
 from becalm.units import join_names
-from becalm.wording.compare import counted, duration
+from becalm.wording.numbers import counted, duration
 from becalm.wording.numbers import percent as number
 from becalm.wording.printable import printable
 

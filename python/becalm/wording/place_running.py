@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from becalm.results.place import PlacementAdvice
 from becalm.units import join_names
-from becalm.wording.compare import counted
+from becalm.wording.numbers import counted
 from becalm.wording.place import percent
 from becalm.wording.printable import one_line, printable
 

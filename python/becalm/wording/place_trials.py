@@ -8,7 +8,7 @@ from becalm.placement.trials import MODEL, PlacementTrials
 from becalm.placement.validation import Score, Training
 from becalm.results.place_costs import PlacementObjective
 from becalm.units import join_names
-from becalm.wording.compare import counted
+from becalm.wording.numbers import counted
 
 NEAR = 1e-9
 

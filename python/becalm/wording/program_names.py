@@ -1,6 +1,6 @@
 """Names of programs in reports: whole names on one line, different for different programs.
 
-The terminal cuts them (`becalm.wording.compare.short`); JSON, Markdown and files have the whole names.
+The terminal cuts them (`becalm.wording.short_names.short`); JSON, Markdown and files have the whole names.
 """
 
 from __future__ import annotations

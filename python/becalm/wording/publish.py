@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from becalm.results.publish import Published
-from becalm.wording.compare import counted, memory
+from becalm.wording.numbers import counted, memory
 
 
 def studies(number: int) -> str:

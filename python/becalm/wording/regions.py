@@ -16,8 +16,8 @@ from becalm.results.regions import (
     RegionSummary,
 )
 from becalm.units import join_names
-from becalm.wording.compare import counted, percent, whole
-from becalm.wording.numbers import duration
+from becalm.wording.numbers import counted, duration, percent
+from becalm.wording.short_names import whole
 
 NAMED = 3
 """The number of names that get a sentence of their own; the table has all."""

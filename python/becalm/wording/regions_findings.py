@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.units import join_names
-from becalm.wording.compare import counted, percent, whole
+from becalm.wording.numbers import counted, percent
 from becalm.wording.regions import NAMED, caused, fine
+from becalm.wording.short_names import whole
 
 Numbers = Mapping[str, Any]
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from becalm.results.regions_overview import RegionOverview, RegionSpread
-from becalm.wording.compare import counted, whole
+from becalm.wording.numbers import counted
 from becalm.wording.regions import fine
+from becalm.wording.short_names import whole
 
 NAMED = 3
 """The number of names that get a sentence of their own; the table has all."""

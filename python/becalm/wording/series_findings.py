@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED
-from becalm.wording.compare import counted, duration, percent
+from becalm.wording.numbers import counted, duration, percent
 
 Numbers = Mapping[str, Any]
 

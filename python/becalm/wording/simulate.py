@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from becalm.results.simulate import Simulation
 from becalm.results.simulate_measured import MeasuredPrograms
-from becalm.wording.compare import counted, duration
+from becalm.wording.numbers import counted, duration
 
 
 def sentence(simulation: Simulation) -> str:

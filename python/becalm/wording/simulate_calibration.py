@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from becalm.results.simulate_calibration import DOUBTFUL, Calibration
 from becalm.units import join_names
-from becalm.wording.compare import counted, duration
+from becalm.wording.numbers import counted, duration
 
 WANTED = 0.1
 """The error within which predictions count as good."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from becalm.results.store import StoreBackup, StoreHealth, StoreRepair
 from becalm.units import join_names
-from becalm.wording.compare import counted, memory
+from becalm.wording.numbers import counted, memory
 
 _ROWS = {
     "host": "machine", "study": "study", "study_workload": "program", "study_settings": "set of settings",

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from becalm.units import join_names
-from becalm.wording import compare, survey, tune
+from becalm.wording import numbers, run_problems, survey, tune
 from becalm.wording.printable import printable
 
 SEEDS_NAMED = 10
@@ -19,12 +19,12 @@ def failure(program: str, n: Numbers) -> str:
     """Return the sentence about a failed run, or, with `arm`, about the failed runs under some settings."""
     if "arm" in n:
         return tune.failed(n["arm"], program, n["failed"], n["runs"])
-    return compare.failure(program, n)
+    return run_problems.failure(program, n)
 
 
 def left_behind(program: str, n: Numbers) -> str:
     """Return the sentence about descendants that outlived their program."""
-    return compare.left_behind(program, n["runs"])
+    return run_problems.left_behind(program, n["runs"])
 
 
 def emulated(program: str, n: Numbers) -> str:
@@ -53,7 +53,7 @@ def equal_layouts(program: str, n: Numbers) -> str:
     some = ", ".join(map(str, seeds[:SEEDS_NAMED])) + (" …" if len(seeds) > SEEDS_NAMED else "")
     verb = "seed {} gives a program" if len(seeds) == 1 else "seeds {} give programs"
     return (
-        f"{program}: {verb.format(some)} that another seed gives, too. Of {compare.counted(count, 'layout')} "
+        f"{program}: {verb.format(some)} that another seed gives, too. Of {numbers.counted(count, 'layout')} "
         f"{count - len(seeds)} are different, and only these are measured."
     )
 
@@ -75,7 +75,7 @@ def needs_root(knob: str) -> str:
 
 def setting_changed(program: str, n: Numbers) -> str:
     """Return the sentence about a setting that something else changed while becalm held it."""
-    return compare.drift(n)
+    return run_problems.drift(n)
 
 
 def setting_clamped(program: str, n: Numbers) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from becalm.units import join_names
-from becalm.wording.compare import counted, percent
+from becalm.wording.numbers import counted, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from becalm.migration.sweetspots import Spotted
-from becalm.wording.compare import counted, duration
+from becalm.wording.numbers import counted, duration
 
 KINDS = ("a program begins", "its working set changes", "it is evicted while it waits")
 """The meaning of each type of sweet spot."""

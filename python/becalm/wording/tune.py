@@ -10,7 +10,7 @@ from becalm.files.tables import toml_key, toml_value
 from becalm.nouns.finding import Interval
 from becalm.results.tune_arms import AND, BASELINE, EVERYTHING, LISTED, RECOMMENDED, TUNED, WITHOUT
 from becalm.units import join_names
-from becalm.wording.compare import counted, percent
+from becalm.wording.numbers import counted, percent
 from becalm.wording.printable import one_line
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import math
 
 from becalm.results.tune_cost import TuneCost
 from becalm.units import join_names
-from becalm.wording.compare import counted, duration, percent, spent
+from becalm.wording.numbers import counted, duration, percent, spent
 
 
 def cost(tune_cost: TuneCost) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from becalm.nouns.finding import Interval
 from becalm.results.tune_arms import WITHOUT
 from becalm.wording import tune
-from becalm.wording.compare import counted
+from becalm.wording.numbers import counted
 
 Numbers = Mapping[str, Any]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from becalm.nouns.finding import Interval
 from becalm.nouns.metric import Metric
 from becalm.results.tune import AblationEffect, Arm, ArmComparison, Transfer
-from becalm.wording.compare import counted, percent
 from becalm.wording.metric import quantity
+from becalm.wording.numbers import counted, percent
 from becalm.wording.tune import named, usefulness
 from becalm.wording.tune_time import between, seen, sized
 

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from becalm.nouns.metric import Better
 from becalm.results.tune_table import ConfigurationChoice, ConfigurationResult, factors
-from becalm.wording.compare import counted, percent
 from becalm.wording.metric import quantity
+from becalm.wording.numbers import counted, percent
 
 SESSION = "session"
 """The unit of repetition on a single machine measured by becalm."""

@@ -6,7 +6,7 @@ import math
 
 from becalm.nouns.finding import Interval
 from becalm.results.tune import AblationEffect, Arm, ArmComparison
-from becalm.wording.compare import counted, duration, percent
+from becalm.wording.numbers import counted, duration, percent
 from becalm.wording.tune import ends, factor, named, usefulness
 
 

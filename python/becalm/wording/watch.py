@@ -9,8 +9,9 @@ from becalm.load.run_report import LEVELS, Watched
 from becalm.load.waterfall import IO, MEMORY, QUEUE, SLOWER, STEAL, UNEXPLAINED, Bar
 from becalm.nouns.codec import plain_dict
 from becalm.wording import culprits, study_findings
-from becalm.wording.compare import counted, duration, percent, signal_name
+from becalm.wording.numbers import counted, duration, percent
 from becalm.wording.printable import process_name
+from becalm.wording.run_problems import signal_name
 
 SMALL = 0.02
 """The delay up to which no cause is named, a fraction: clocks that count ticks resolve no less."""

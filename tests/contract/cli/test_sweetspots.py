@@ -12,7 +12,7 @@ import becalm
 from becalm.cli.main import becalm as group
 from becalm.migration.sweetspots import COLUMNS
 from becalm.report import forms
-from becalm.wording.compare import duration
+from becalm.wording.numbers import duration
 
 
 def call(*words):

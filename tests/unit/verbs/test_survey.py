@@ -19,7 +19,7 @@ from becalm.results.survey import Machine
 from becalm.store import Store
 from becalm.verbs.records import show_together
 from becalm.verbs.survey import survey
-from becalm.wording.compare import duration
+from becalm.wording.numbers import duration
 
 NAMES = [f"sim:normal:{seed}" for seed in range(1, 13)]
 

@@ -17,6 +17,7 @@ from becalm.results.compare import Answer, Difference
 from becalm.verbs.compare import compare
 from becalm.verbs.run import run as run_program
 from becalm.wording import compare as measurement
+from becalm.wording import numbers, run_problems, short_names
 from becalm.wording.numbers import factor
 
 
@@ -65,7 +66,7 @@ def test_a_baseline_is_called_weaker():
      (600e9, "10.0 min"), (0, "0 ns"), (-0.3, "0 ns"), (999_960, "1.000 ms")],
 )  # fmt: skip
 def test_durations(ns, text):
-    assert measurement.duration(ns) == text
+    assert numbers.duration(ns) == text
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_durations(ns, text):
     ],
 )
 def test_percent(value, uncertainty, text):
-    assert measurement.percent(value, uncertainty) == text
+    assert numbers.percent(value, uncertainty) == text
 
 
 def run(**changes):
@@ -90,7 +91,7 @@ def run(**changes):
 
 def test_failures_say_what_to_do():
     def failure_text(failed, stderr, done):
-        return measurement.failure("prog", failure_numbers(failed, stderr, done))
+        return run_problems.failure("prog", failure_numbers(failed, stderr, done))
 
     assert "exit code 3" in failure_text(run(), "boom\n", 2)
     assert "boom" in failure_text(run(), "boom\n", 2)
@@ -100,8 +101,8 @@ def test_failures_say_what_to_do():
 
 
 def test_names_are_distinct_and_short():
-    assert measurement.short(["x", "x"]) == ("x [1]", "x [2]")
-    long = measurement.short(["a" * 100, "b"])
+    assert short_names.short(["x", "x"]) == ("x [1]", "x [2]")
+    long = short_names.short(["a" * 100, "b"])
     assert len(long[0]) == 40
 
 
@@ -147,19 +148,19 @@ def test_a_factor_has_as_many_digits_as_it_is_worth(estimate, half, message):
 
 def test_a_hook_that_failed_is_named_and_not_the_program():
     numbers = {"seq": 3, "status": None, "outcome": "refused", "wall_ns": 0, "warmup": True, "done": 0}
-    sentence = measurement.failure(
+    sentence = run_problems.failure(
         "./new", {**numbers, "stderr": "The setup command failed. /bin/cc ended with exit code 1. x"}
     )
     assert sentence == "The setup command of ./new failed (a warm-up run). /bin/cc ended with exit code 1. x"
     after = {**numbers, "status": 0, "outcome": "failed", "warmup": False, "done": 2, "spoilt": True}
-    sentence = measurement.failure(
+    sentence = run_problems.failure(
         "./new", {**after, "stderr": "The cleanup command failed. rm ended with exit code 1. "}
     )
     assert sentence == "The cleanup command of ./new failed in run 3, after 2 good runs. rm ended with exit code 1."
-    sentence = measurement.failure("./new", {**after, "stderr": "A neighbour ended."})
+    sentence = run_problems.failure("./new", {**after, "stderr": "A neighbour ended."})
     assert sentence == "./new ended well, but its run does not count in run 3, after 2 good runs. A neighbour ended."
     # What a program prints itself is its own.
-    sentence = measurement.failure(
+    sentence = run_problems.failure(
         "./new", {**numbers, "status": 2, "outcome": "failed", "stderr": "The setup command failed. "}
     )
     assert "failed with exit code 2" in sentence

@@ -7,7 +7,7 @@ import pytest
 from becalm.nouns.finding import Interval
 from becalm.nouns.metric import Better, Metric
 from becalm.results.compare import Answer, Difference, MetricSummary, Place, Ranking, Summary, Throughput
-from becalm.wording import compare
+from becalm.wording import compare, run_problems
 from becalm.wording.metric import measured, median_of, per_second, quantity
 from becalm.wording.numbers import duration
 
@@ -104,7 +104,7 @@ def test_a_number_that_was_not_printed_is_reported_with_the_last_line():
         "status": 0, "outcome": "failed", "stderr": "The metric's pattern matches nothing. Last line: 'x'.\nwarning",
         "done": 3, "warmup": False, "wall_ns": 5, "seq": 3, "unread": True,
     }  # fmt: skip
-    sentence = compare.failure("prog", numbers)
+    sentence = run_problems.failure("prog", numbers)
     assert sentence.startswith(
         "prog ended well, but its metric could not be read in run 3, after 3 good runs. The metric's pattern"
     )

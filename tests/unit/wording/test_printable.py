@@ -7,8 +7,8 @@ from rich.text import Text
 
 from becalm.report.markdown import code, escaped
 from becalm.report.terminal import Screen
-from becalm.wording.compare import short
 from becalm.wording.printable import one_line, printable, without_endless_words
+from becalm.wording.short_names import short
 
 HOSTILE = "a\x1b]0;title\x07b\x1b[2J\x9b31m\u202egpj.exe\rc\x00\x7f"
 

@@ -14,8 +14,8 @@ from becalm.nouns.workload import Workload
 from becalm.report import forms
 from becalm.report.formats import FORMATS, read
 from becalm.verbs.records import written
-from becalm.wording.compare import brief, short, shortened
 from becalm.wording.program_names import distinct_names, names_of, program_labels, visible_name
+from becalm.wording.short_names import brief, short, shortened
 
 LONG = "parse --input " + "a/very/deep/directory/" * 6 + "file.json"
 

@@ -12,8 +12,8 @@ from becalm.nouns.finding import Interval
 from becalm.nouns.knob import knobs_by_name
 from becalm.report.table import Table
 from becalm.results.design_fit import DesignFit, ResponseFit, SurfacePoint
-from becalm.wording.compare import counted
 from becalm.wording.design import FAR, at, between, distance, interval, level_place, number, p_value, partly
+from becalm.wording.numbers import counted
 
 SOURCES = {"2fi": "interactions of two", "quadratic": "squares", "cubic": "cubic terms"}
 

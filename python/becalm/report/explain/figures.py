@@ -18,8 +18,8 @@ from becalm.load.waterfall import REFERENCE, UNEXPLAINED
 from becalm.report.drawing import AFTER, ALARM, BEFORE, FAINT, INK, OTHER, figure, fit, svg
 from becalm.report.explain.scale import LABELS, DiagramScale, delayed_from, value
 from becalm.stats.response_shape import NONE
-from becalm.wording.compare import counted, duration
 from becalm.wording.explain import shape
+from becalm.wording.numbers import counted, duration
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -13,8 +13,8 @@ from becalm.load.metrics import find
 from becalm.load.waterfall import REFERENCE
 from becalm.report.table import Table
 from becalm.report.watch.numbers import number
-from becalm.wording.compare import duration
 from becalm.wording.explain import TITLES, interval, shape, share
+from becalm.wording.numbers import duration
 
 SUMMARY = "Bottlenecks"
 DELAYS = "Delay factor"

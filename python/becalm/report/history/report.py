@@ -11,7 +11,7 @@ from becalm.report.history.tables import tables as tables
 from becalm.report.terminal import apart
 from becalm.results.history import Timeline
 from becalm.wording import history as words
-from becalm.wording.compare import brief_findings
+from becalm.wording.short_names import brief_findings
 
 
 def on_terminal(timeline: Timeline, *, plain: bool = False, columns: int = 80) -> RenderableType:

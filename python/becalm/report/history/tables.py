@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from becalm.report.table import Table
 from becalm.results.history import Benchmark, Timeline
 from becalm.wording import history as words
-from becalm.wording.compare import counted, duration, percent
 from becalm.wording.metric import quantity
+from becalm.wording.numbers import counted, duration, percent
 
 
 def tables(timeline: Timeline) -> Iterator[Table]:

@@ -14,8 +14,9 @@ from becalm.report.terminal import findings, style
 from becalm.results.compare import Difference, Verdict
 from becalm.results.multi_host import HostResult, MultiHostVerdict
 from becalm.wording import multi_host
-from becalm.wording.compare import duration, percent, short
 from becalm.wording.metric import measured
+from becalm.wording.numbers import duration, percent
+from becalm.wording.short_names import short
 
 TIMES = 12
 """The number of characters of a program's name above its times."""

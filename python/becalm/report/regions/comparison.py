@@ -15,7 +15,7 @@ from becalm.report.table import Table
 from becalm.report.table_width import LEAST
 from becalm.report.terminal import apart, findings
 from becalm.results.regions import RegionComparison
-from becalm.wording.compare import brief
+from becalm.wording.short_names import brief
 
 
 def on_terminal(region_comparison: RegionComparison, *, plain: bool = False, columns: int = 80) -> RenderableType:

@@ -15,8 +15,9 @@ from becalm.report.table_width import LEAST
 from becalm.report.terminal import apart, findings
 from becalm.results.regions_overview import RegionOverview
 from becalm.wording import regions_overview as words
-from becalm.wording.compare import brief, percent
+from becalm.wording.numbers import percent
 from becalm.wording.regions import fine
+from becalm.wording.short_names import brief
 
 
 def on_terminal(overview: RegionOverview, *, plain: bool = False, columns: int = 80) -> RenderableType:

@@ -19,8 +19,8 @@ from becalm.report.table_width import LEAST
 from becalm.report.terminal import apart, bar, findings
 from becalm.results.regions import RegionReport, RegionSummary
 from becalm.wording import regions as words
-from becalm.wording.compare import brief, short, whole
 from becalm.wording.regions import fine
+from becalm.wording.short_names import brief, short, whole
 
 ROWS = 40
 """The number of names that the terminal lists: those that take the most time."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from becalm.report.table import Table, explained
 from becalm.results.regions import RegionAnswer, RegionComparison, RegionDifference, RegionReport
 from becalm.wording import regions as words
-from becalm.wording.compare import percent
+from becalm.wording.numbers import percent
 from becalm.wording.regions import fine
 
 VARIES = {True: "yes", False: "no", None: "?"}

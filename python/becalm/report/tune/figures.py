@@ -16,7 +16,8 @@ from becalm.report.tune import response, tables
 from becalm.results.tune import Arm, TuneVerdict
 from becalm.results.tune_arms import BASELINE, RECOMMENDED, TUNED, WITHOUT
 from becalm.wording import tune as sentences
-from becalm.wording.compare import duration, short
+from becalm.wording.numbers import duration
+from becalm.wording.short_names import short
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

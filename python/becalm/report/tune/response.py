@@ -7,8 +7,8 @@ import math
 from becalm.nouns.finding import Interval
 from becalm.results.tune import Arm, ArmComparison, TuneVerdict
 from becalm.wording import tune_metric, tune_time
-from becalm.wording.compare import duration
 from becalm.wording.metric import quantity
+from becalm.wording.numbers import duration
 from becalm.wording.tune import change as signed
 
 

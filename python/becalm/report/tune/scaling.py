@@ -15,7 +15,7 @@ from becalm.report.table import Table
 from becalm.results.tune import Arm, ArmComparison, TuneVerdict
 from becalm.results.tune_arms import BASELINE
 from becalm.wording import tune as sentences
-from becalm.wording.compare import duration
+from becalm.wording.numbers import duration
 from becalm.wording.tune_time import between, gain, sized
 
 NUMBER = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)(?![A-Za-z0-9.])")

@@ -17,8 +17,8 @@ from becalm.results.design_fit import DesignFit
 from becalm.results.tune import AblationEffect, Arm, ArmComparison, Trial, TuneVerdict
 from becalm.results.tune_arms import AND, BASELINE, TUNED, WITHOUT
 from becalm.wording import tune as sentences
-from becalm.wording.compare import counted, duration, spent
 from becalm.wording.metric import quantity
+from becalm.wording.numbers import counted, duration, spent
 from becalm.wording.tune import TIMED, change, ends, factor, share, value_text
 
 NAMES = {BASELINE: "no settings", TUNED: "chosen settings"}

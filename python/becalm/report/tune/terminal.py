@@ -20,7 +20,7 @@ from becalm.report.tune import response, tables
 from becalm.results.design_fit import DesignFit
 from becalm.results.tune import AblationEffect, TuneVerdict
 from becalm.wording import tune as sentences
-from becalm.wording.compare import brief
+from becalm.wording.short_names import brief
 from becalm.wording.tune import factor
 
 WIDTH = 44

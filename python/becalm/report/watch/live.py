@@ -22,7 +22,7 @@ from becalm.report.terminal import console
 from becalm.report.watch import lines
 from becalm.report.watch.history import Track, WatchHistory
 from becalm.report.watch.numbers import number, size, sparkline
-from becalm.wording.compare import counted, duration, spent
+from becalm.wording.numbers import counted, duration, spent
 from becalm.wording.printable import process_name
 
 COLUMN_WIDTHS = {"label": 13, "now": 11, "mean": 11, "peak": 11}

@@ -8,7 +8,7 @@ from becalm.load.run_report import MeasureCourse, Watched
 from becalm.load.waterfall import Bar, Waterfall
 from becalm.report.table import Table
 from becalm.report.watch.numbers import number
-from becalm.wording.compare import counted, duration
+from becalm.wording.numbers import counted, duration
 
 WHERE = "Where the time went"
 MACHINE = "What the machine did during the run"
