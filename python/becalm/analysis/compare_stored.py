@@ -15,8 +15,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from msgspec.structs import replace
 
-from becalm.analysis.compare import difference, gate
+from becalm.analysis.compare import difference
 from becalm.analysis.compare_identity import align
+from becalm.analysis.limit import gate
 from becalm.nouns.finding import Finding
 from becalm.nouns.metric import Better, Metric
 from becalm.results.compare import Gate

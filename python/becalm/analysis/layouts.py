@@ -9,7 +9,8 @@ import math
 
 import numpy as np
 
-from becalm.analysis.compare import difference, gate
+from becalm.analysis.compare import difference
+from becalm.analysis.limit import gate
 from becalm.nouns.options.layouts import MOST, LayoutOptions
 from becalm.plans.history import History
 from becalm.results.compare import Difference, Gate, Stopped

@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 from msgspec.structs import replace
 
-from becalm.analysis.compare import averages, decides_ns, gate, left_behind, summarise
 from becalm.analysis.diagnostics import contaminated, failure_numbers, outliers, series_findings, unknown
+from becalm.analysis.limit import decides_ns, gate
+from becalm.analysis.summaries import averages, left_behind, summarise
 from becalm.errors import Interrupted, WorkloadError
 from becalm.load.record import Series
 from becalm.nouns.codec import plain_dict

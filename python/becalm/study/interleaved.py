@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from becalm.analysis.compare import gate
+from becalm.analysis.limit import gate
 from becalm.errors import Interrupted, MachineError, UsageError, WorkloadError
 from becalm.hosts import Event, Host
 from becalm.nouns.finding import Finding

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from becalm.analysis.compare import SequentialComparison, summarise
+from becalm.analysis.compare import SequentialComparison
 from becalm.analysis.compare_ranking import SequentialRanking
 from becalm.analysis.contamination import DEFAULT_RULE, NEIGHBOUR_RULE, ContaminationRule, judge_rounds, parse_rule
+from becalm.analysis.summaries import summarise
 from becalm.hosts.events import Event, Loads, Runs
 from becalm.load.record import Load
 from becalm.nouns.metric import Metric

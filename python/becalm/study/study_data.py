@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import msgspec
 import numpy as np
 
-from becalm.analysis.compare import averages
+from becalm.analysis.summaries import averages
 from becalm.load.cpu_competition import quota_cpus
 from becalm.load.own_loads import OwnLoads
 from becalm.load.record import Series

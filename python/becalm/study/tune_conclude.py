@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec.structs import replace
 
 from becalm.analysis.alongside import NEAR_NS
-from becalm.analysis.compare import throughput
+from becalm.analysis.summaries import throughput
 from becalm.errors import UnfinishedError
 from becalm.methods import complete
 from becalm.nouns.finding import Finding

@@ -7,16 +7,9 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.plans.test_history import row
 
-from becalm.analysis.compare import (
-    SequentialComparison,
-    against_baseline,
-    averages,
-    decides_ns,
-    difference,
-    gate,
-    left_behind,
-    summarise,
-)
+from becalm.analysis.compare import SequentialComparison, against_baseline, difference
+from becalm.analysis.limit import decides_ns, gate
+from becalm.analysis.summaries import averages, left_behind, summarise
 from becalm.nouns.metric import Better, Metric, Tasks
 from becalm.nouns.run import Averages
 from becalm.nouns.stopping_rule import StoppingRule
