@@ -67,7 +67,7 @@ def bimodal(program: str, n: Numbers) -> str:
 def outliers(program: str, n: Numbers) -> str:
     """Return the sentence about outliers, with the reasons of the farthest ones."""
     parts = [
-        f"run {seq} took {percent(abs(change))} % {'longer' if change > 0 else 'less'}: {reason(why)}"
+        f"run {seq} took {_far(change)}: {reason(why)}"
         for seq, change, why in zip(n["seqs"], n["changes"], n["reasons"], strict=True)
     ]
     named = "; ".join(parts)
@@ -77,6 +77,13 @@ def outliers(program: str, n: Numbers) -> str:
     named = named if some else named[0].upper() + named[1:]
     of_program = f" of {program}" if n.get("several") else ""
     return f"{n['count']} of {n['runs']:,} runs{of_program} {verb} (kept).{more}{named}."
+
+
+def _far(change: float) -> str:
+    """Return the distance of a run from the median run: from twice its time on as a factor, else a percentage."""
+    if change >= 1:
+        return f"{1 + change:.2g} times as long" if change < 99 else f"{1 + change:,.0f} times as long"
+    return f"{percent(abs(change))} % {'longer' if change > 0 else 'less'}"
 
 
 def reason(why: Numbers) -> str:

@@ -229,3 +229,14 @@ def test_a_host_is_named_where_a_program_was_measured_on_several():
 def test_an_unknown_kind_is_an_error_where_it_is_made():
     with pytest.raises(KeyError):
         finding("odd", {})
+
+
+@pytest.mark.parametrize(
+    ("change", "far"),
+    [(-0.4, "40 % less"), (0.5, "50 % longer"), (1.1, "2.1 times as long"), (73.82, "75 times as long"),
+     (1233.2, "1,234 times as long")],
+)  # fmt: skip
+def test_the_distance_of_an_outlier_is_a_factor_from_twice_the_time_on(change, far):
+    numbers = {"count": 1, "runs": 90, "seqs": [4], "changes": [change], "reasons": [{"kind": "no_cpu_time"}]}
+    numbers = {**EXAMPLES["outliers"], **numbers}
+    assert f"Run 4 took {far}: the record holds no CPU time." in finding("outliers", numbers, "prog").sentence
