@@ -134,7 +134,7 @@ MEASURES: tuple[Measure[Load], ...] = (
     Measure("loopback", "loopback", Unit.BYTES, "netdev", "between programs of this machine",
             _rate("loopback_bytes"), minor=True),
     Measure("nfs", "NFS calls", Unit.RATE, "nfs", "calls of the NFS client", _rate("nfs_calls")),
-    _events("nfs_retransmissions", "NFS again", "nfs", "calls that were sent again"),
+    _events("nfs_retransmissions", "NFS repeats", "nfs", "calls that were sent again"),
     Measure("frequency", "frequency", Unit.HERTZ, "frequency", "mean of the CPUs",
             lambda load: None if load.frequency_khz is None else 1000.0 * load.frequency_khz),
     _events("throttled", "throttled", "frequency", "how often heat slowed a core down"),

@@ -369,7 +369,7 @@ def listing(studies: Sequence[StoredStudy], outcomes: Mapping[int, StudyOutcome]
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("study", justify="right", no_wrap=True, min_width=5)
     table.add_column("when", no_wrap=True, min_width=16)
-    table.add_column("verb", no_wrap=True, min_width=7)
+    table.add_column("kind", no_wrap=True, min_width=7)
     table.add_column("runs", justify="right", no_wrap=True, min_width=7)
     table.add_column("programs", overflow="ellipsis", no_wrap=True)
     if outcomes is not None:

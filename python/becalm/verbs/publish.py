@@ -181,7 +181,7 @@ def _title(stored: StoredStudy) -> str:
     if stored.study.kind == "record" and options.get("project"):
         place = f"{options['project']} {history_words.short(str(options.get('commit') or ''))}"
         return f"{place}: {options['subject']}" if options.get("subject") else place
-    return stored.study.title or ", ".join(workload.name for workload in stored.study.workloads)
+    return stored.study.title or ", ".join(dict.fromkeys(workload.name for workload in stored.study.workloads))
 
 
 def _without_values(document: Document) -> Document:

@@ -71,7 +71,10 @@ def _spreads(comparison: ArmComparison, before: Arm, after: Arm) -> tuple[Figure
     return (
         Figure("spread before", sentences.share(before.spread.value), "before"),
         Figure("spread after", sentences.share(after.spread.value), "after"),
-        Figure(f"reduction of the spread ({sentences.ends(comparison.ratio)})", sentences.factor(comparison.ratio)),
+        Figure(
+            f"reduction of the spread ({sentences.ends(comparison.ratio)})",
+            f"{sentences.factor(comparison.ratio)}-fold",
+        ),
         Figure(f"mean time ({sentences.change_ends(comparison.shift)})", sentences.change(comparison.shift)),
     )
 

@@ -30,7 +30,7 @@ def delays(watched: Watched) -> Table | None:
     if queue is not None and cpus is not None:
         own = ", its own tasks in it," if parallel else ""
         why = f"run queue of {queue:.2f}{own} on {counted(round(cpus), 'CPU')}, equal shares"
-    rows.append(("expected (Mund)", _factor(delay.mund), why))
+    rows.append(("expected (equal)", _factor(delay.mund), why))
     if delay.shared is not None:
         low, high = delay.shared
         span = _factor(low) if high - low < 0.005 else f"{_factor(low)} to {_factor(high)}"
