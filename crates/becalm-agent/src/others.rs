@@ -1,5 +1,5 @@
-//! What others did around runs: the CPU time that they took, the bytes that they moved from and to storage and the
-//! memory by which they grew. Each interval has an `others` event, with a reading at its end and further ones within
+//! The activity of others around runs: the CPU time that they took, the bytes that they moved from and to storage and
+//! the memory by which they grew. Each interval has an `others` event, with a reading at its end and further ones within
 //! long runs (`becalm_core::source::others`).
 //!
 //! Readings are taken between runs, so long after the last one that reading takes a thousandth of a CPU, and
@@ -7,10 +7,9 @@
 //! next block if that follows at once.
 
 use becalm_core::exec::tree::own;
+use becalm_core::source::activity::{Consumer, Grower, Interval, Mover, NAMED};
 use becalm_core::source::affinity::Cpus;
-use becalm_core::source::others::{
-    group, name, Consumer, Grower, Interval, Mover, Others as Processes, NAMED,
-};
+use becalm_core::source::others::{group, name, Others as Processes};
 use becalm_core::source::switches::recorder::RecordError;
 use becalm_core::source::taskstats::Task;
 use becalm_core::source::traffic::{Disks, Traffic};

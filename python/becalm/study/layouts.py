@@ -131,8 +131,7 @@ def conclude(looks: Looks, record: StudyData, number: int | None, noticed: Seque
     for name, equal in zip(options.names, options.equal, strict=True):
         if equal:
             findings += (finding("equal_layouts", {"seeds": list(equal), "layouts": options.layouts}, name),)
-    if (waits := record.waiting()) is not None:
-        findings += (finding("waits", plain_dict(waits)),)
+    findings += tuple(finding(kind, plain_dict(waits)) for kind, waits in record.waits())
     comparison = replace(comparison, findings=(*findings, *general_findings(looks, record), *noticed))
     return replace(comparison, sentence=words.sentence(comparison))
 

@@ -30,7 +30,7 @@ def others(seq, *growers):
     return Others(seq, seq, (OthersReading(1000 * MS, (), growers=tuple(Grower(*grower) for grower in growers)),))
 
 
-def test_who_grew_is_reported_next_to_the_waits():
+def test_growth_of_others_is_reported_next_to_the_waits():
     records = [others(0, (7, "java", "app", 900 * MB), (8, "cron", "", MB)), others(1, (7, "java", "app", 100 * MB))]
     waits = memory_waiting([run(0), run(1)], [load(0), load(1)], records)
     assert (waits.material, waits.runs, waits.wall_ns, waits.lost_ns) == (True, 2, 2000 * MS, 800 * MS)
@@ -50,8 +50,8 @@ def test_who_grew_is_reported_next_to_the_waits():
     ],
 )
 def test_nothing_is_reported_without_a_reason(rss, waits, grown):
-    found = memory_waiting([run(0, rss)], [load(0, **waits)], [others(0, (7, "java", "", grown))])
-    assert not found.material
+    waiting = memory_waiting([run(0, rss)], [load(0, **waits)], [others(0, (7, "java", "", grown))])
+    assert not waiting.material
 
 
 def test_unknown_counts_give_no_answer():

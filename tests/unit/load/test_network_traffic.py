@@ -1,4 +1,4 @@
-"""Who used the network while programs ran, of their runs, loads and what the kernel counted."""
+"""Use of the network while programs ran, of their runs, loads and what the kernel counted."""
 
 import json
 
@@ -30,7 +30,7 @@ def others(seq, *movers, own=(5 * MB, 0), rest=0):
     return Others(seq, seq, (OthersReading(1000 * MS, ()),), network=traffic)
 
 
-def test_who_moved_most_bytes_is_reported():
+def test_the_process_that_moved_most_bytes_is_reported():
     record = others(0, (7, "rsync", "backup", 0, 90 * MB), (8, "sshd", "", MB, MB), rest=3 * MB)
     use = network_use([run(0)], [load(0)], [record])
     assert (use.material, use.runs, use.wall_ns, use.slept_ns) == (True, 1, 1000 * MS, 800 * MS)

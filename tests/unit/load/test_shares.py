@@ -1,4 +1,4 @@
-"""Who has the largest part of an amount: processes, else names, else control groups."""
+"""The holders of the largest part of an amount: processes, else names, else control groups."""
 
 from becalm.load.others import Taker
 from becalm.load.shares import byte_shares, largest

@@ -28,7 +28,7 @@ const SOCKETS: [(&str, &str); 2] = [("sends", "sock_send_length"), ("receives", 
 /// The programs for earlier kernels, with the functions at whose ends they count.
 const EARLIER: [(&str, &str); 2] = [("sends4", "inet_sendmsg"), ("receives4", "inet_recvmsg")];
 
-/// Those of functions that not every kernel has: IPv6 may be a module, and sendfile(2) has one until Linux 6.4.
+/// The same for functions that not every kernel has: IPv6 may be a module, and sendfile(2) has one until Linux 6.4.
 const EARLIER_MORE: [(&str, &str); 3] =
     [("sends6", "inet6_sendmsg"), ("receives6", "inet6_recvmsg"), ("sends_page", "inet_sendpage")];
 

@@ -6,7 +6,7 @@
 //! computes how far each counter moved, either exactly or not at all with a reason. `sampler` takes a
 //! `series` of states at a rate that costs next to nothing. `file` and `bytes` read, `directory_entries` lists; `membership` finds the
 //! process's control groups; `process` sums one process's threads into an `account`, and `process_sums` asks
-//! the kernel for its own sums; `processes` looks at all processes, `others` at those that are not measured,
+//! the kernel for its own sums; `processes` looks at all processes, `others` at those that are not measured (`activity`: what it reports),
 //! and `stat` parses what both read; `taskstats` asks over `netlink` for the accounts of ended tasks
 //! (`delays`), `perf_events` counts what the processor did for them and `run_counters` any event for one run;
 //! `resident` sums the memory of programs, which a `course` stores over time; `group` is a control group for
@@ -20,6 +20,7 @@ pub use becalm_settings::pid_stat;
 
 pub mod abandoned;
 pub mod account;
+pub mod activity;
 pub mod affinity;
 mod bytes;
 mod cgroup;

@@ -15,6 +15,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::activity::{Consumer, Grower, Interval, Mover, NAMED};
 use super::affinity::{allowed, Cpus};
 use super::directory_entries::{entries, entry, rewind};
 use super::held_memory::held_bytes;
@@ -23,9 +24,6 @@ use super::process::thread_ids;
 use super::process_sums::process_cpu_ns;
 use super::taskstats::Task;
 use super::traffic::Traffic;
-
-/// The largest number of entries that a reading reports; the others are one sum.
-pub const NAMED: usize = 24;
 
 /// The inverse of the share of an interval below which a process is part of the rest.
 const SHARE: u64 = 1000;
@@ -52,54 +50,6 @@ struct Seen {
     own: bool,
     /// The number of the last reading that found it.
     reading: u32,
-}
-
-/// A process, or the ended ones of one name, and their CPU time.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Consumer {
-    /// Its number; None for processes that have ended.
-    pub pid: Option<u32>,
-    pub name: String,
-    /// Its control group; empty for the root, and if it is not known.
-    pub group: String,
-    pub cpu_ns: u64,
-    /// The number of processes.
-    pub count: u64,
-}
-
-/// A process that moved bytes from or to storage.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mover {
-    pub pid: u32,
-    pub name: String,
-    pub group: String,
-    pub traffic: Traffic,
-}
-
-/// A process that holds more memory than before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grower {
-    pub pid: u32,
-    pub name: String,
-    pub group: String,
-    pub bytes: u64,
-}
-
-/// The CPU time, the traffic and the growth of all others in an interval.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Interval {
-    /// The reported processes, the largest first.
-    pub consumers: Vec<Consumer>,
-    /// The CPU time of all other processes together.
-    pub rest_ns: u64,
-    /// The CPU time of the processes that may use none of the given CPUs.
-    pub elsewhere_ns: u64,
-    /// The processes that moved most bytes, the largest first.
-    pub movers: Vec<Mover>,
-    /// The number of processes that ran and whose traffic may not be read.
-    pub unread: u64,
-    /// The processes whose memory grew most, the largest growth first.
-    pub growers: Vec<Grower>,
 }
 
 /// The processes of the machine, from reading to reading.
