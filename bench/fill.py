@@ -28,7 +28,7 @@ BENCHES = {
         ("observe", "interference", "holding", "late", "disturbed", "disturbed_guest"), "explanation/benchmarks.md"
     ),
     "explain": "how-to/explain.md",
-    "culprit": "how-to/culprit.md",
+    **dict.fromkeys(("culprit", "counting"), "how-to/culprit.md"),
     "gates": "how-to/check.md",
     **dict.fromkeys(("schedules", "memory_bound"), "how-to/at-once.md"),
     "where": "how-to/where.md",
