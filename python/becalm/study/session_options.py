@@ -79,7 +79,7 @@ class SessionOptions:
     )
     by: str | None = option(
         None,
-        "As root, count in the kernel which processes the programs wait for.",
+        "As root, count waits and network traffic by process in the kernel.",
         str | None,
         metavar="bpf",
         shown="an estimate",
