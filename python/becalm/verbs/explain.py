@@ -177,7 +177,7 @@ def _chosen(store: Store, studies: Sequence[str | int], program: str | None, las
 
 def _without_load(stored: StoredStudy) -> dict[str, Any]:
     """Return the number of a study without a load record, and whether another tool may have recorded the load."""
-    return {"study": stored.number, "imported": stored.environment != "known"}
+    return {"study": stored.number, "imported": stored.study.kind == "import" or stored.environment != "known"}
 
 
 def _once(findings: Sequence[Finding]) -> list[Finding]:
