@@ -73,7 +73,7 @@ impl Files for HiddenFiles {
         Err(io::Error::from_raw_os_error(libc::EPERM))
     }
 
-    fn give(&self, _tree: &Tree, _place: &Place, _value: &str) -> Option<io::Result<()>> {
+    fn act(&self, _tree: &Tree, _place: &Place, _value: &str) -> Option<io::Result<()>> {
         Some(Err(io::Error::from_raw_os_error(libc::EPERM)))
     }
 }

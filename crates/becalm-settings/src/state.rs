@@ -71,7 +71,7 @@ impl Place {
     /// Make `value` the present value. The `Latency` of a running machine is not written here, but by its
     /// holder.
     pub fn write(&self, tree: &Tree, value: &str) -> io::Result<()> {
-        if let Some(done) = tree.give(self, value) {
+        if let Some(done) = tree.act(self, value) {
             return done;
         }
         match self {

@@ -125,7 +125,7 @@ pub fn set_affinity(tree: &Tree, tid: i32, start: u64, value: &str) -> io::Resul
         return Ok(());
     }
     let wanted: Cpus = cpus::parse(value).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
-    if let Some(done) = tree.give(&Place::Affinity { tid, start }, value) {
+    if let Some(done) = tree.act(&Place::Affinity { tid, start }, value) {
         return done;
     }
     // SAFETY: an all-zero set is empty; indices are checked against its size; the pointer is live.

@@ -156,16 +156,16 @@ pub fn restore_threads(tree: &Tree, pid: i32, start: u64, had: Had, force: bool)
         foreign |= !takes;
         takes.then(|| wanted.clone())
     };
-    let given = settle(tree, |tid| widened.remembered(tree, tid), family, wanted)?;
-    let short = given.short.iter().find_map(|(tid, set, took)| widened.short(tree, *tid, set, took));
+    let settled = settle(tree, |tid| widened.remembered(tree, tid), family, wanted)?;
+    let short = settled.short.iter().find_map(|(tid, set, took)| widened.short(tree, *tid, set, took));
     match short {
         Some(why) => Err(io::Error::other(why)),
-        None => Ok(Back { gone: false, changed: given.changed, foreign }),
+        None => Ok(Back { gone: false, changed: settled.changed, foreign }),
     }
 }
 
 /// The outcome of giving threads their CPUs.
-struct Given {
+struct Settled {
     /// Whether a thread had to be given CPUs.
     changed: bool,
     /// The threads that took fewer CPUs: the CPUs that they were given, and those that they took.
@@ -183,17 +183,17 @@ fn settle(
     anew: impl Fn(i32) -> bool,
     processes: impl Fn() -> Vec<i32>,
     mut wanted: impl FnMut(i32, i32, u64, &Cpus) -> Option<Cpus>,
-) -> io::Result<Given> {
+) -> io::Result<Settled> {
     let read = |tid, start| affinity(tree, tid, start).ok().and_then(|list| cpus::parse(&list));
     let (mut any, mut calm) = (false, 0);
-    let mut given: BTreeMap<(i32, u64), (Cpus, Cpus)> = BTreeMap::new();
+    let mut taken: BTreeMap<(i32, u64), (Cpus, Cpus)> = BTreeMap::new();
     for _ in 0..PASSES {
         let (mut changed, mut refused) = (false, None);
         for process in processes() {
             for (tid, start) in tasks(tree, process) {
                 let Some(now) = read(tid, start) else { continue };
                 let Some(set) = wanted(process, tid, start, &now) else { continue };
-                match given.get(&(tid, start)) {
+                match taken.get(&(tid, start)) {
                     Some((last, took)) if *last == set && *took == now => continue,
                     None if set == now && !anew(tid) => continue,
                     _ => {}
@@ -205,7 +205,7 @@ fn settle(
                     Ok(()) => {
                         let took = read(tid, start).unwrap_or_else(|| set.clone());
                         changed |= took != now;
-                        given.insert((tid, start), (set, took));
+                        taken.insert((tid, start), (set, took));
                     }
                 }
             }
@@ -219,9 +219,9 @@ fn settle(
             break;
         }
     }
-    let short = given.into_iter().filter(|(_, (set, took))| set != took);
+    let short = taken.into_iter().filter(|(_, (set, took))| set != took);
     let short = short.map(|((tid, _), (set, took))| (tid, set, took)).collect();
-    Ok(Given { changed: any, short })
+    Ok(Settled { changed: any, short })
 }
 
 /// Explain why CPUs were refused: the kernel reports only that they are invalid.

@@ -44,8 +44,8 @@ pub trait Files: Debug + Send + Sync {
     /// Write a value to a file.
     fn write(&self, tree: &Tree, path: &str, value: &str) -> io::Result<()>;
 
-    /// Give a place a value; None if that is only a write to its file.
-    fn give(&self, tree: &Tree, place: &Place, value: &str) -> Option<io::Result<()>>;
+    /// Act as the kernel does when a place is set to a value; None if that is only a write to its file.
+    fn act(&self, tree: &Tree, place: &Place, value: &str) -> Option<io::Result<()>>;
 }
 
 /// A machine's files. System calls act only when it is `live`.
@@ -131,10 +131,10 @@ impl Tree {
         }
     }
 
-    /// Give a place a value where the machine is not the running one; None if it is, or if the place is only
+    /// Act on a place where the machine is not the running one; None if it is, or if the place is only
     /// a file.
-    pub fn give(&self, place: &Place, value: &str) -> Option<io::Result<()>> {
-        self.files.as_ref()?.give(self, place, value)
+    pub fn act(&self, place: &Place, value: &str) -> Option<io::Result<()>> {
+        self.files.as_ref()?.act(self, place, value)
     }
 
     /// Replace the bytes of a file at once, so that nobody ever sees half of them. Its mode stays; a new file

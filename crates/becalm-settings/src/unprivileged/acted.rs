@@ -13,8 +13,8 @@ use crate::task::{allowed, process_state, same_task, GONE, STOPPED};
 use crate::tree::Tree;
 use crate::weight::Weighted;
 
-/// Give a place a value; None for those that are only a file.
-pub fn give(tree: &Tree, place: &Place, value: &str) -> Option<io::Result<()>> {
+/// Act as the kernel does when a place is set to a value; None for those that are only a file.
+pub fn act(tree: &Tree, place: &Place, value: &str) -> Option<io::Result<()>> {
     Some(match place {
         Place::Feature { path, name } => feature(tree, path, name, value),
         Place::Swap { area } => swap_area(tree, area, value),

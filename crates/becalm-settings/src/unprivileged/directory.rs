@@ -42,8 +42,8 @@ impl Files for Directory {
         (self.play)(tree, path, value)
     }
 
-    fn give(&self, tree: &Tree, place: &Place, value: &str) -> Option<io::Result<()>> {
-        acted::give(tree, place, value)
+    fn act(&self, tree: &Tree, place: &Place, value: &str) -> Option<io::Result<()>> {
+        acted::act(tree, place, value)
     }
 }
 
