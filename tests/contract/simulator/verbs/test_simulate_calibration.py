@@ -70,7 +70,7 @@ def test_sizes_that_the_budget_was_too_small_for_are_named():
     assert {siz.groups for siz in calibration.sizes} == {2, 6}
     assert calibration.not_reached == (4, 8, 10, 12, 14, 16, 18, 20)
     assert "before there were two runs with 4, 8, 10" in sentence(calibration)
-    assert calibration.to_json()["not_reached"] == calibration.not_reached
+    assert calibration.to_json()["not_reached"] == list(calibration.not_reached)
 
 
 def test_times_are_told_as_they_come():
