@@ -10,9 +10,9 @@ import msgspec
 from becalm.load.others import Others
 from becalm.load.record import Load, Series
 from becalm.nouns.finding import Finding
-from becalm.nouns.revision import UNKNOWN, Revision
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
+from becalm.report.revision import UNKNOWN, Revision
 
 
 class Document(msgspec.Struct, frozen=True):

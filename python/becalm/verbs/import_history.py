@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from becalm.errors import BecalmError, UsageError
 from becalm.nouns.options.record import RecordOptions
-from becalm.nouns.revision import LONGEST, Revision
 from becalm.report.document import Document
 from becalm.report.formats.origin import Dates
+from becalm.report.revision import LONGEST, Revision
 from becalm.study.repository import Repository
 
 

@@ -15,11 +15,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from becalm.nouns.metric import Better
-from becalm.nouns.revision import Revision, revision
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import ITERATION, Parameters, ParsedBenchmark, Repetition, study_of
 from becalm.report.formats.left_out import NO_RATIO, LeftOutEntries
 from becalm.report.formats.origin import Dates, FileOrigin
+from becalm.report.revision import Revision, revision
 from becalm.workloads.go import PROCESSORS, without_processors
 
 _NAME = r"Benchmark(?![a-z])\S*"

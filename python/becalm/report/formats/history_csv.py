@@ -19,12 +19,12 @@ from msgspec.structs import replace
 from becalm.errors import UsageError
 from becalm.nouns.metric import Better
 from becalm.nouns.options.record import RecordOptions
-from becalm.nouns.revision import LONGEST
 from becalm.nouns.study import Study
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import ITERATION, NS, ParsedBenchmark, Repetition, programs_of
 from becalm.report.formats.left_out import LeftOutEntries
 from becalm.report.formats.origin import Dates, facts_of
+from becalm.report.revision import LONGEST
 from becalm.units import plain_number
 
 NEEDED = ("commit", "benchmark", "value")

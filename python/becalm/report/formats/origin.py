@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from becalm.nouns.finding import Finding
-from becalm.nouns.revision import UNKNOWN, Revision
+from becalm.report.revision import UNKNOWN, Revision
 from becalm.wording.findings import finding
 
 LATEST_NS = 1 << 62

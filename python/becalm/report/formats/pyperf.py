@@ -12,7 +12,6 @@ import msgspec
 
 from becalm._version import VERSION
 from becalm.nouns.options.measuring import ImportOptions
-from becalm.nouns.revision import Revision, revision
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
 from becalm.nouns.workload import Workload
@@ -30,6 +29,7 @@ from becalm.report.formats.hyperfine import imported
 from becalm.report.formats.layout import JsonPart, Unlike, shown
 from becalm.report.formats.left_out import LeftOutEntries
 from becalm.report.formats.origin import Dates, FileOrigin, facts_of
+from becalm.report.revision import Revision, revision
 from becalm.wording.printable import encodable
 
 UNITS = (SECOND, BYTE, INTEGER)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from becalm.nouns.revision import Revision, revision
 from becalm.report.document import Document
 from becalm.report.formats.benchmarks import ParsedBenchmark, Repetition, study_of
 from becalm.report.formats.layout import JsonPart, scalars
 from becalm.report.formats.left_out import LeftOutEntries
 from becalm.report.formats.origin import Dates, FileOrigin, facts_of
+from becalm.report.revision import Revision, revision
 
 
 def recognises(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""The noun Revision: the state of a project's code that was measured, as far as a file of results states it."""
+"""The value Revision: the state of a project's code that was measured, as far as a file of results states it."""
 
 from __future__ import annotations
 
