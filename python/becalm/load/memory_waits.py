@@ -84,7 +84,7 @@ def memory_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[
         count += len(mine)
         blocks += 1
         grown += (
-            Taker(grower.pid, grower.name, grower.group, grower.bytes)
+            Taker(grower.pid, grower.name, grower.group, grower.grown_bytes)
             for reading in record.readings
             for grower in reading.growers
         )

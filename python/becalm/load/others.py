@@ -44,7 +44,7 @@ class Grower(msgspec.Struct, frozen=True):
     pid: int
     name: str
     group: str
-    bytes: int
+    grown_bytes: int
 
 
 class OthersReading(msgspec.Struct, frozen=True):

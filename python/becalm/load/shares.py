@@ -25,7 +25,7 @@ class ByteShare(msgspec.Struct, frozen=True):
     pid: int | None
     group: str
     count: int
-    bytes: int
+    size_bytes: int
     share: float
 
 

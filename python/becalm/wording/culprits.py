@@ -53,7 +53,7 @@ def memory_waiting(program: str, n: Numbers) -> str:
     lost, wall, runs = n["lost_ns"], n["wall_ns"], n["runs"]
     subject = f"{program} waited" if program else "The programs waited"
     head = f"{subject} {_share(lost, wall)} of the time for memory ({duration(lost / runs)} a run)"
-    growers = ", ".join(f"{culprit(grower)} {memory(grower['bytes'])}" for grower in n["growers"][:CHARGED])
+    growers = ", ".join(f"{culprit(grower)} {memory(grower['size_bytes'])}" for grower in n["growers"][:CHARGED])
     grown = f"meanwhile the memory of others grew by {memory(n['grown_bytes'])}{f' ({growers})' if growers else ''}"
     if swapped := n["swapped_bytes"]:
         grown += f", and {memory(swapped)} were swapped out"

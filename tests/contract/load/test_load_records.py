@@ -197,7 +197,7 @@ def test_memory_by_which_others_grew_during_a_run_is_told(agent, tmp_path):
             other.kill()
     (record,) = [Others.from_json(event) for event in events if event["event"] == "others"]
     growers = [grower for reading in record.readings for grower in reading.growers]
-    grown = sum(grower.bytes for grower in growers if grower.pid == other.pid)
+    grown = sum(grower.grown_bytes for grower in growers if grower.pid == other.pid)
     assert size <= grown < 2 * size
 
 

@@ -36,7 +36,7 @@ def test_growth_of_others_is_reported_next_to_the_waits():
     assert (waits.material, waits.runs, waits.wall_ns, waits.lost_ns) == (True, 2, 2000 * MS, 800 * MS)
     assert (waits.own_bytes, waits.grown_bytes, waits.swapped_bytes) == (200 * MB, 1001 * MB, 100 * MB)
     (grower,) = waits.growers
-    assert (grower.name, grower.pid, grower.group, grower.bytes) == ("java", 7, "app", 1000 * MB)
+    assert (grower.name, grower.pid, grower.group, grower.size_bytes) == ("java", 7, "app", 1000 * MB)
     assert grower.share == pytest.approx(1000 / 1201)
     json.dumps(plain_dict(waits))
     assert [Others.from_json(json.loads(json.dumps(record.to_json()))) for record in records] == records

@@ -36,7 +36,7 @@ def test_the_process_that_moved_most_bytes_is_reported():
     assert (use.material, use.runs, use.wall_ns, use.slept_ns) == (True, 1, 1000 * MS, 800 * MS)
     assert (use.own_bytes, use.others_bytes, use.interval_ns) == (5 * MB, 95 * MB, 1000 * MS)
     (mover,) = use.movers
-    assert (mover.name, mover.pid, mover.bytes, mover.share) == ("rsync", 7, 90 * MB, pytest.approx(0.9))
+    assert (mover.name, mover.pid, mover.size_bytes, mover.share) == ("rsync", 7, 90 * MB, pytest.approx(0.9))
     assert Others.from_json(json.loads(json.dumps(record.to_json()))) == record
 
 

@@ -17,7 +17,7 @@ def test_processes_of_one_name_count_together():
 
 def test_processes_of_one_control_group_count_together():
     (share,) = byte_shares([Taker(pid, f"task{pid}", "build", 10) for pid in range(6)], 100)
-    assert (share.level, share.name, share.count, share.bytes) == (Level.GROUP, "build", 6, 60)
+    assert (share.level, share.name, share.count, share.size_bytes) == (Level.GROUP, "build", 6, 60)
 
 
 def test_nobody_is_named_below_the_least_amount():

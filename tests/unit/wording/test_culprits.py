@@ -67,7 +67,7 @@ def test_waits_for_disks_have_who_moved_the_bytes():
     assert ", and 2 more." in words(culprits=[HOG] * 5)
 
 
-JAVA = {"level": "process", "name": "java", "pid": 7, "group": "", "count": 1, "bytes": 900 << 20, "share": 0.818}
+JAVA = {"level": "process", "name": "java", "pid": 7, "group": "", "count": 1, "size_bytes": 900 << 20, "share": 0.818}
 
 
 def test_waits_for_memory_have_who_grew():
