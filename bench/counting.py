@@ -1,4 +1,4 @@
-"""The cost of counting whom programs wait for, and that of reading what others do around runs.
+"""The cost of `--by bpf` per context switch, and of reading other processes around a run.
 
     python bench/counting.py            as root, with an agent built with BPF: 12 repetitions, about 3 minutes
     python bench/counting.py --report
@@ -30,7 +30,7 @@ NAMES = {"pipe": "two processes, pipes", "tcp": "two processes, TCP", "loop": "a
 RUNS = 3
 
 
-def measured(words: Sequence[str]) -> Record:
+def run_study(words: Sequence[str]) -> Record:
     """Return the export of a study of `becalm run` with these words. Raises SystemExit with the reason of a failure."""
     with tempfile.TemporaryDirectory(prefix="becalm-bench-") as directory:
         store = ["--store", f"{directory}/becalm.db"]
@@ -53,7 +53,7 @@ def pair(index: int, program: str, words: Sequence[str], rng: random.Random) -> 
     times = {}
     for counted in rng.sample((False, True), 2):
         by = ["--by", "bpf"] * counted
-        study = measured([*by, "--runs", str(RUNS), "--warmup", "1", "--quiet", "--", *words])
+        study = run_study([*by, "--runs", str(RUNS), "--warmup", "1", "--quiet", "--", *words])
         times[counted] = statistics.median(columns(study["runs"], "wall_ns")[1:])
     return {"index": index, "program": program, "plain_ns": times[False], "counted_ns": times[True]}
 
@@ -61,7 +61,7 @@ def pair(index: int, program: str, words: Sequence[str], rng: random.Random) -> 
 def reading(index: int) -> Record:
     """Return the CPU time of the record around a single run of /bin/true, which begins with a reading of all processes,
     and the number of processes."""
-    study = measured(["--runs", "1", "--warmup", "0", "--quiet", "--", "/bin/true"])
+    study = run_study(["--runs", "1", "--warmup", "0", "--quiet", "--", "/bin/true"])
     processes = sum(entry.name.isdigit() for entry in Path("/proc").iterdir())
     return {"index": index, "program": "reading", "ns": columns(study["loads"], "cost_ns")[0], "processes": processes}
 
@@ -79,7 +79,7 @@ def trials(chosen: argparse.Namespace, done: set[tuple[int, str]], place: Path) 
                 yield partial(reading, index) if name == "reading" else partial(pair, index, name, argvs[name], rng)
 
 
-def spread(values: Sequence[float], digits: int = 2) -> str:
+def median_range(values: Sequence[float], digits: int = 2) -> str:
     """Return the median of values, with the smallest and the largest."""
     low, middle, high = min(values), statistics.median(values), max(values)
     return f"{middle:.{digits}f} ({low:.{digits}f} to {high:.{digits}f})"
@@ -97,17 +97,17 @@ def report(result: Record) -> str:
             switches = 2 * EXCHANGES[name] * scale
             plain = [record["plain_ns"] / switches / 1e3 for record in own]
             more = [(record["counted_ns"] - record["plain_ns"]) / switches / 1e3 for record in own]
-            cells = [spread(plain), spread(more)]
+            cells = [median_range(plain), median_range(more)]
         middle, low, high = statistics.median(ratios), min(ratios), max(ratios)
         rows.append([title, *cells, f"{percent(middle)} ({percent(low)} to {percent(high)})"])
-    header = ["program", "a switch without counting, µs", "more with counting, µs", "longer in all"]
+    header = ["program", "time per switch without counting, µs", "added per switch, µs", "longer run time"]
     read = [record for record in records if record["program"] == "reading"]
     counts = [record["processes"] for record in read]
     return (
         f"Machine: {describe(result['machine'])}. {len(read)} repetitions; median (smallest to largest).\n\n"
         f"{table(header, rows)}\n\n"
-        f"A record around a single run, with the first reading of {statistics.median(counts):.0f} processes, takes "
-        f"{spread([record['ns'] / 1e6 for record in read])} ms of CPU time."
+        f"Reading all {statistics.median(counts):.0f} processes before and after a run, with the rest of its record "
+        f"of load, takes {median_range([record['ns'] / 1e6 for record in read])} ms of CPU time."
     )
 
 

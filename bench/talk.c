@@ -51,8 +51,10 @@ int main(int argc, char **argv)
 	char byte = 0;
 	int cpu, child, status;
 
-	if (argc != 3 || (strcmp(argv[1], "pipe") ? open_connection() : open_pipes()))
+	if (argc != 3 || (strcmp(argv[1], "pipe") && strcmp(argv[1], "tcp")))
 		return 2;
+	if (strcmp(argv[1], "pipe") ? open_connection() : open_pipes())
+		return 1;
 	sched_getaffinity(0, sizeof(first), &first);
 	for (cpu = 0; !CPU_ISSET(cpu, &first);)
 		cpu++;
@@ -60,6 +62,8 @@ int main(int argc, char **argv)
 	CPU_SET(cpu, &first);
 	sched_setaffinity(0, sizeof(first), &first);
 	child = fork();
+	if (child < 0)
+		return 1;
 	for (long left = atol(argv[2]); left > 0; left--) {
 		if (!child && (read(ends[1][0], &byte, 1) != 1 || write(ends[1][1], &byte, 1) != 1))
 			return 1;

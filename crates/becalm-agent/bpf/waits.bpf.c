@@ -21,7 +21,8 @@
 // The largest number of CPUs of a kernel; the agent lowers it to the number of possible CPUs.
 #define MOST_CPUS 8192
 
-// The tasks that a log remembers, a power of two. A wait that began before the oldest is unknown from there on.
+// The entries of a log, a power of two: one span less is known, since each needs the end of the one before. A wait that
+// began before the oldest is unknown from there on.
 #define REMEMBERED 64
 
 #define NAME_BYTES 16
@@ -157,12 +158,12 @@ static __always_inline int is_program(__u32 process)
 	return bpf_map_lookup_elem(&programs, &process) != 0;
 }
 
-static __always_inline void add(__u32 place, __u64 ns)
+static __always_inline void add(__u32 place, __u64 amount)
 {
 	__u64 *total = bpf_map_lookup_elem(&totals, &place);
 
 	if (total)
-		__sync_fetch_and_add(total, ns);
+		__sync_fetch_and_add(total, amount);
 }
 
 // Add time to who ran. The idle task is process 0.
@@ -180,13 +181,15 @@ static __always_inline void charge(__u32 process, const char *name, __u64 ns)
 		return;
 	}
 	charged = bpf_map_lookup_elem(&others, &process);
-	if (charged) {
-		__sync_fetch_and_add(&charged->ns, ns);
-		return;
+	if (!charged) {
+		__builtin_memcpy(new.name, name, NAME_BYTES);
+		// It fails where another CPU was first, and where the table is full.
+		bpf_map_update_elem(&others, &process, &new, BPF_NOEXIST);
+		charged = bpf_map_lookup_elem(&others, &process);
 	}
-	new.ns = ns;
-	__builtin_memcpy(new.name, name, NAME_BYTES);
-	if (bpf_map_update_elem(&others, &process, &new, BPF_NOEXIST))
+	if (charged)
+		__sync_fetch_and_add(&charged->ns, ns);
+	else
 		add(UNKNOWN, ns);
 }
 
@@ -259,7 +262,7 @@ int BPF_PROG(switches, _Bool preempt, struct task_struct *prev, struct task_stru
 {
 	__u64 now = bpf_ktime_get_ns();
 	__u32 cpu = bpf_get_smp_processor_id();
-	__u32 leaves = prev->pid, comes = next->pid;
+	__u32 prev_thread = prev->pid, next_thread = next->pid;
 	struct log *log = bpf_map_lookup_elem(&logs, &cpu);
 	__u64 *since;
 	struct span *span;
@@ -275,17 +278,17 @@ int BPF_PROG(switches, _Bool preempt, struct task_struct *prev, struct task_stru
 	log->process = next->tgid;
 	__builtin_memcpy(log->name, next->comm, NAME_BYTES);
 
-	since = bpf_map_lookup_elem(&waiting, &comes);
+	since = bpf_map_lookup_elem(&waiting, &next_thread);
 	if (since) {
 		attribute(log, *since, now);
-		bpf_map_delete_elem(&waiting, &comes);
+		bpf_map_delete_elem(&waiting, &next_thread);
 	}
-	if (leaves && is_program(prev->tgid)) {
+	if (prev_thread && is_program(prev->tgid)) {
 		if (preempt || !prev_state)
-			bpf_map_update_elem(&waiting, &leaves, &now, BPF_ANY);
+			bpf_map_update_elem(&waiting, &prev_thread, &now, BPF_ANY);
 		else
 			// It was woken before it had left.
-			bpf_map_delete_elem(&waiting, &leaves);
+			bpf_map_delete_elem(&waiting, &prev_thread);
 	}
 	return 0;
 }
@@ -313,26 +316,36 @@ int BPF_PROG(forks, struct task_struct *parent, struct task_struct *child)
 {
 	__u32 above = parent->tgid, process = child->tgid, one = 1;
 
-	if (process != above && (is_program(above) || bpf_map_lookup_elem(&starters, &above)))
+	if (process == above)
+		return 0;
+	if (is_program(above) || bpf_map_lookup_elem(&starters, &above))
 		bpf_map_update_elem(&programs, &process, &one, BPF_ANY);
+	else
+		// The number may have been that of a program.
+		bpf_map_delete_elem(&programs, &process);
 	return 0;
 }
 
-// Whether a socket's traffic leaves the machine, as far as its addresses tell: it is not local, and not to itself.
-static __always_inline int leaves(struct sock *sk)
+static __always_inline int is_loopback(__be32 address)
+{
+	return bpf_ntohl(address) >> 24 == 127;
+}
+
+// Whether a socket is connected to another address than its own and none of loopback, or to none.
+static __always_inline int is_external(struct sock *sk)
 {
 	struct sock_common *common = &sk->__sk_common;
-	int last;
+	__be32 last;
 
 	if (common->skc_family == AF_INET)
-		return (common->skc_daddr & 0xff) != 127 && (common->skc_rcv_saddr & 0xff) != 127 &&
+		return !is_loopback(common->skc_daddr) && !is_loopback(common->skc_rcv_saddr) &&
 		       (!common->skc_daddr || common->skc_daddr != common->skc_rcv_saddr);
 	if (common->skc_family != AF_INET6)
 		return 0;
 	last = common->skc_v6_daddr.in6_u.u6_addr32[3];
 	// An IPv4 address in the form of IPv6 (::ffff:127.0.0.1), or ::1.
 	if (!common->skc_v6_daddr.in6_u.u6_addr32[0] && !common->skc_v6_daddr.in6_u.u6_addr32[1] &&
-	    ((last & 0xff) == 127 || last == bpf_htonl(1)))
+	    (is_loopback(last) || last == bpf_htonl(1)))
 		return 0;
 	return !last || last != common->skc_v6_rcv_saddr.in6_u.u6_addr32[3] ||
 	       common->skc_v6_daddr.in6_u.u6_addr32[2] != common->skc_v6_rcv_saddr.in6_u.u6_addr32[2] ||
@@ -341,29 +354,27 @@ static __always_inline int leaves(struct sock *sk)
 }
 
 // The current process has sent or received a number of bytes, or has failed if that is negative.
-static __always_inline int moved(struct sock *sk, int bytes, int sent)
+static __always_inline int count_bytes(struct sock *sk, int bytes, int sent)
 {
 	__u32 process = bpf_get_current_pid_tgid() >> 32;
 	struct traffic *traffic;
 	struct traffic new = {};
 
-	if (bytes <= 0 || !leaves(sk))
+	if (bytes <= 0 || !is_external(sk))
 		return 0;
 	if (is_program(process)) {
 		add(sent ? OWN_SENT : OWN_RECEIVED, bytes);
 		return 0;
 	}
 	traffic = bpf_map_lookup_elem(&traffics, &process);
-	if (traffic) {
-		__sync_fetch_and_add(sent ? &traffic->sent : &traffic->received, bytes);
-		return 0;
+	if (!traffic) {
+		bpf_get_current_comm(new.name, NAME_BYTES);
+		bpf_map_update_elem(&traffics, &process, &new, BPF_NOEXIST);
+		traffic = bpf_map_lookup_elem(&traffics, &process);
 	}
-	if (sent)
-		new.sent = bytes;
+	if (traffic)
+		__sync_fetch_and_add(sent ? &traffic->sent : &traffic->received, bytes);
 	else
-		new.received = bytes;
-	bpf_get_current_comm(new.name, NAME_BYTES);
-	if (bpf_map_update_elem(&traffics, &process, &new, BPF_NOEXIST))
 		add(REST_BYTES, bytes);
 	return 0;
 }
@@ -371,45 +382,45 @@ static __always_inline int moved(struct sock *sk, int bytes, int sent)
 SEC("tp_btf/sock_send_length")
 int BPF_PROG(sends, struct sock *sk, int bytes, int flags)
 {
-	return moved(sk, bytes, 1);
+	return count_bytes(sk, bytes, 1);
 }
 
 SEC("tp_btf/sock_recv_length")
 int BPF_PROG(receives, struct sock *sk, int bytes, int flags)
 {
-	return flags & MSG_PEEK ? 0 : moved(sk, bytes, 0);
+	return flags & MSG_PEEK ? 0 : count_bytes(sk, bytes, 0);
 }
 
 // Without these tracepoints.
 SEC("fexit/inet_sendmsg")
 int BPF_PROG(sends4, struct socket *socket, void *message, __u64 size, int bytes)
 {
-	return moved(socket->sk, bytes, 1);
+	return count_bytes(socket->sk, bytes, 1);
 }
 
 SEC("fexit/inet6_sendmsg")
 int BPF_PROG(sends6, struct socket *socket, void *message, __u64 size, int bytes)
 {
-	return moved(socket->sk, bytes, 1);
+	return count_bytes(socket->sk, bytes, 1);
 }
 
-// sendfile(2) uses this function instead until Linux 6.4.
+// sendfile(2) uses this function instead until Linux 6.4, and passes no tracepoint there.
 SEC("fexit/inet_sendpage")
 int BPF_PROG(sends_page, struct socket *socket, void *page, int offset, __u64 size, int flags, int bytes)
 {
-	return moved(socket->sk, bytes, 1);
+	return count_bytes(socket->sk, bytes, 1);
 }
 
 SEC("fexit/inet_recvmsg")
 int BPF_PROG(receives4, struct socket *socket, void *message, __u64 size, int flags, int bytes)
 {
-	return flags & MSG_PEEK ? 0 : moved(socket->sk, bytes, 0);
+	return flags & MSG_PEEK ? 0 : count_bytes(socket->sk, bytes, 0);
 }
 
 SEC("fexit/inet6_recvmsg")
 int BPF_PROG(receives6, struct socket *socket, void *message, __u64 size, int flags, int bytes)
 {
-	return flags & MSG_PEEK ? 0 : moved(socket->sk, bytes, 0);
+	return flags & MSG_PEEK ? 0 : count_bytes(socket->sk, bytes, 0);
 }
 
 char permitted[] SEC("license") = "Dual BSD/GPL";

@@ -172,9 +172,9 @@ impl Others {
         });
         let Value::Object(mut fields) = event else { return None };
         if let Some(waits) = &mut self.waits {
-            fields.insert("waits".to_owned(), counted(waits.take()));
+            fields.insert("waits".to_owned(), waits_json(waits.take()));
             if let Some(traffic) = waits.traffic() {
-                fields.insert("network".to_owned(), moved(traffic));
+                fields.insert("network".to_owned(), traffic_json(traffic));
             }
         }
         Some(fields)
@@ -203,7 +203,7 @@ impl Others {
 }
 
 /// The waits of an interval: whom the programs waited for, the longest first.
-fn counted(waits: CountedWaits) -> Value {
+fn waits_json(waits: CountedWaits) -> Value {
     let CountedWaits { by_process, own_ns, idle_ns, unknown_ns } = waits;
     let rest_ns: u64 = by_process.iter().skip(NAMED).map(|(_, _, ns)| ns).sum();
     let row = |(pid, task, ns): (u32, String, u64)| json!([pid, called(pid, task), group(pid), ns, 1]);
@@ -212,7 +212,7 @@ fn counted(waits: CountedWaits) -> Value {
 }
 
 /// The traffic of an interval over the network, the most first.
-fn moved(traffic: NetworkTraffic) -> Value {
+fn traffic_json(traffic: NetworkTraffic) -> Value {
     let NetworkTraffic { by_process, own: (received, sent), rest_bytes } = traffic;
     let rest: u64 = by_process.iter().skip(NAMED).map(|(_, _, received, sent)| received + sent).sum();
     let row = |(pid, task, received, sent): (u32, String, u64, u64)| {
@@ -253,7 +253,7 @@ mod tests {
         let process = |at: u64| (u32::MAX - at as u32, format!("task{at}"), 1000 - at);
         let by_process = (0..NAMED as u64 + 2).map(process).collect();
         let waits = CountedWaits { by_process, own_ns: 5, idle_ns: 6, unknown_ns: 7 };
-        let value = counted(waits);
+        let value = waits_json(waits);
         let taken = value["taken"].as_array().unwrap();
         assert_eq!((taken.len(), &taken[0]), (NAMED, &json!([u32::MAX, "task0", "", 1000, 1])));
         let rest = (0..2).map(|at| 1000 - NAMED as u64 - at).sum::<u64>();
@@ -268,7 +268,7 @@ mod tests {
     fn traffic_beyond_the_most_is_one_sum() {
         let process = |at: u64| (u32::MAX - at as u32, format!("task{at}"), 1000 - at, 1);
         let by_process = (0..NAMED as u64 + 1).map(process).collect();
-        let value = moved(NetworkTraffic { by_process, own: (3, 4), rest_bytes: 10 });
+        let value = traffic_json(NetworkTraffic { by_process, own: (3, 4), rest_bytes: 10 });
         let movers = value["movers"].as_array().unwrap();
         assert_eq!((movers.len(), &movers[0]), (NAMED, &json!([u32::MAX, "task0", "", 1000, 1])));
         assert_eq!((&value["rest_bytes"], &value["own"]), (&json!(1011 - NAMED as u64), &json!([3, 4])));

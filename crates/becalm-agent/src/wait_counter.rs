@@ -4,13 +4,14 @@
 /// The waits of the programs' tasks for a CPU, by who ran on it meanwhile.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct CountedWaits {
-    /// Process, name of its last task, and time in ns, the longest first.
+    /// Process, name of its first task that was seen, and time in ns, the longest first.
     pub by_process: Vec<(u32, String, u64)>,
     /// Time in which another task of the programs ran, ns.
     pub own_ns: u64,
     /// Time in which the CPU was idle: it was about to take the task, or a quota held the task back, ns.
     pub idle_ns: u64,
-    /// Time from before the tasks that the kernel's log holds, ns.
+    /// Time from before the oldest task of the kernel's log or before counting began, or of more processes than its
+    /// table holds, ns.
     pub unknown_ns: u64,
 }
 

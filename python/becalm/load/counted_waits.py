@@ -1,8 +1,9 @@
 """The waits of programs for a CPU by who ran on it meanwhile, as the kernel counted them.
 
-The kernel's sum of run-queue waits, without those for a quota, stays the whole. Its parts are in proportion to what was
-counted around the same runs: that may include a warm-up next to them, and lack short runs at the end of a block. Time
-in which the CPU was idle is nobody's: the task was about to run, or a quota held it back.
+The kernel's sum of run-queue waits, without those for a quota, remains the total. It is divided among others, the
+program itself and unknown in proportion to the times that were counted around the same runs: they may include a warm-up
+next to them, and lack short runs at the end of a block. Time in which the CPU was idle is left out: the task was about
+to run, or a quota held it back.
 
 Public: by_count.
 """
@@ -30,22 +31,22 @@ def by_count(waits: Waiting, records: Sequence[CountedWaits]) -> Waiting:
     if not whole:
         return waits
     scale = (waits.others_ns + waits.own_ns + waits.unknown_ns) / whole
-    least = max(LEAST * others_ns, MATERIAL * waits.wall_ns / scale if scale else 0.0)
+    least = max(LEAST * whole, MATERIAL * waits.wall_ns / scale if scale else 0.0)
     level, named = largest(takers, least)
     return replace(
         waits,
         others_ns=others_ns * scale,
         own_ns=own_ns * scale,
         unknown_ns=unknown_ns * scale,
-        culprits=tuple(_culprit(level, own, others_ns) for own in named),
+        culprits=tuple(_culprit(level, own, whole) for own in named),
         blocks=len(records),
     )
 
 
-def _culprit(level: Level, takers: Sequence[Taker], others_ns: float) -> Culprit:
+def _culprit(level: Level, takers: Sequence[Taker], whole_ns: float) -> Culprit:
     name, group, pids = identity(takers)
     used_ns = amount(takers)
-    share = used_ns / others_ns
+    share = used_ns / whole_ns
     return Culprit(
         level=level,
         name=name,

@@ -1,10 +1,11 @@
 """The waits of programs for memory, and the processes whose memory grew meanwhile.
 
-The kernel counts the time in which tasks free pages for themselves or wait until swapped pages are back (delay
-accounting). Nothing tells for whom a page was swapped out, so growth is reported as a fact next to the waits, not as a
-share of them: whoever asks for memory when none is free causes others to lose theirs.
+The kernel counts the time in which tasks free pages for themselves, compact memory, or wait until pages are back that
+were swapped out or dropped shortly before (delay accounting). Nothing tells for whom a page was taken, so growth is
+reported as a fact next to the waits, not as a share of them: whoever asks for memory when none is free causes others to
+lose theirs.
 
-Pure functions: records in, a MemoryWaiting out. Public: MemoryWaiting, memory_waiting, shortage_ns.
+Pure functions: records in, a MemoryWaiting out. Public: MemoryWaiting, memory_waiting.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from becalm.load.others import Others, Taker
 from becalm.load.record import Load
 from becalm.load.shares import ByteShare, byte_shares
 from becalm.load.time_accounting import of as times_of
+from becalm.load.time_accounting import shortage_ns
 from becalm.nouns.run import Run
 
 
@@ -25,8 +27,9 @@ class MemoryWaiting(msgspec.Struct, frozen=True):
     """The waits of some runs for memory, in ns over all of them, and the growth of memory meanwhile.
 
     - `wall_ns`: as in a Waiting
-    - `own_bytes`: the largest resident memory of a run's programs, as many as were at work at the same time
-    - `grown_bytes`: the sum of the growth of all others; `growers`: those with a fifth of all growth or more
+    - `own_bytes`: the largest resident memory of a process of a run, times the tasks at work at the same time
+    - `grown_bytes`: the growth of the processes that hold more at the end than at the beginning, as far as listed;
+      `growers`: those with a fifth or more of that and `own_bytes` together
     - `swapped_bytes`: bytes that were swapped out, None where not counted
     - `blocks`: the number of readings
     """
@@ -46,18 +49,6 @@ class MemoryWaiting(msgspec.Struct, frozen=True):
         return self.lost_ns >= MATERIAL * self.wall_ns > 0 and self.grown_bytes > self.own_bytes
 
 
-def shortage_ns(load: Load) -> int | None:
-    """Return the time in which tasks waited for swapped pages or freed memory; None where it was not counted.
-
-    A wait for thrashing encloses one for a swapped page (mm/filemap.c, mm/memory.c); the others are separate.
-    """
-    parts = (load.swapin_ns, load.thrashing_ns, load.reclaim_ns, load.compact_ns)
-    if all(part is None for part in parts):
-        return None
-    swapin, thrashing, *freeing = (part or 0 for part in parts)
-    return max(swapin, thrashing) + sum(freeing)
-
-
 def memory_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Others]) -> MemoryWaiting | None:
     """Return the waits of runs for memory and who grew meanwhile; None where not recorded.
 
@@ -66,7 +57,7 @@ def memory_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[
     by_seq = {run.seq: run for run in runs}
     wall_ns, lost_ns, own, count, blocks = 0.0, 0.0, 0.0, 0, 0
     swapped: int | None = 0
-    grown: list[Taker] = []
+    changes: dict[tuple[int, str, str], int] = {}
     for record in others:
         mine = [by_seq[seq] for seq in range(record.first, record.last + 1) if seq in by_seq]
         within = [load for load in loads if record.first <= load.first and load.last <= record.last]
@@ -83,13 +74,13 @@ def memory_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[
         lost_ns += sum(wait or 0 for wait in waits)
         count += len(mine)
         blocks += 1
-        grown += (
-            Taker(grower.pid, grower.name, grower.group, grower.grown_bytes)
-            for reading in record.readings
-            for grower in reading.growers
-        )
+        for reading in record.readings:
+            for grower in reading.growers:
+                key = grower.pid, grower.name, grower.group
+                changes[key] = changes.get(key, 0) + grower.grown_bytes
     if not blocks:
         return None
+    grown = [Taker(*key, size) for key, size in changes.items() if size > 0]
     others_bytes = sum(taker.cpu_ns for taker in grown)
     growers = byte_shares(grown, others_bytes + own)
     return MemoryWaiting(count, wall_ns, lost_ns, int(own), others_bytes, swapped, growers, blocks)

@@ -30,7 +30,7 @@ class NetworkUse(msgspec.Struct, frozen=True):
     """The bytes over the network during some runs.
 
     - `wall_ns`, `slept_ns`: the time of the runs, times the tasks at work at the same time, and its part in which they
-      neither ran nor waited for a CPU or a disk
+      neither ran nor waited for a CPU, nor for a disk where that is counted
     - `interval_ns`: the time in which the bytes were counted
     - `own_bytes`, `others_bytes`: bytes of the programs and of all others, received and sent
     - `movers`: those with a fifth of all bytes or more
@@ -68,15 +68,17 @@ def network_use(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Oth
     moved: list[Taker] = []
     for record in others:
         mine = [by_seq[seq] for seq in range(record.first, record.last + 1) if seq in by_seq]
+        within = [load for load in loads if record.first <= load.first and load.last <= record.last]
         if record.network is None or len(mine) < record.last - record.first + 1:
             continue
-        for load in loads:
-            if record.first <= load.first and load.last <= record.last:
-                covered = [by_seq[seq] for seq in range(load.first, load.last + 1)]
-                times = times_of(covered, load)
-                spent = sum(part or 0.0 for part in (times.on_cpu_ns, times.wait_ns, times.block_ns, times.steal_ns))
-                wall_ns += len(covered) * times.wall_ns * times.width
-                slept_ns += len(covered) * max(0.0, times.wall_ns * times.width - spent)
+        if any(load.wait_ns is None for load in within):
+            continue
+        for load in within:
+            covered = [by_seq[seq] for seq in range(load.first, load.last + 1)]
+            times = times_of(covered, load)
+            spent = sum(part or 0.0 for part in (times.on_cpu_ns, times.wait_ns, times.block_ns, times.steal_ns))
+            wall_ns += len(covered) * times.wall_ns * times.width
+            slept_ns += len(covered) * max(0.0, times.wall_ns * times.width - spent)
         count += len(mine)
         blocks += 1
         interval_ns += sum(reading.interval_ns for reading in record.readings)

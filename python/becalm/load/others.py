@@ -39,7 +39,7 @@ class Mover(msgspec.Struct, frozen=True):
 
 
 class Grower(msgspec.Struct, frozen=True):
-    """A process that held more memory than at the previous reading; `group` as in a Taker."""
+    """A process that held more memory than at the previous reading, or less (negative); `group` as in a Taker."""
 
     pid: int
     name: str
@@ -55,7 +55,7 @@ class OthersReading(msgspec.Struct, frozen=True):
     - `exec_ns`, `wait_ns`: CPU time and run-queue wait of the running program's living processes; None between runs
     - `movers`: processes that moved bytes, the largest first
     - `unread`: the number of processes that ran and whose traffic may not be read
-    - `growers`: processes whose memory grew, the largest growth first
+    - `growers`: processes whose memory changed, the largest change first
     """
 
     interval_ns: int
@@ -114,7 +114,7 @@ class CountedWaits(msgspec.Struct, frozen=True):
     - `rest_ns`: the processes that are not listed
     - `own_ns`: other tasks of the programs
     - `idle_ns`: nobody: the CPU was about to take the task, or a quota held it back
-    - `unknown_ns`: tasks before those that the kernel's log holds
+    - `unknown_ns`: tasks before those that the kernel's log holds, or more processes than its table holds
     """
 
     taken: tuple[Taker, ...]

@@ -15,6 +15,7 @@ import msgspec
 from becalm.load.cpu_competition import MATERIAL, undisturbed
 from becalm.load.others import Others
 from becalm.load.record import Load
+from becalm.load.time_accounting import shortage_ns
 from becalm.nouns.run import Run
 
 KINDS = ("waits", "disk_waits", "memory_waits", "network_use")
@@ -46,7 +47,7 @@ def reported_waits(
         disk_waits = disk_waiting(runs(), loads, others)
         if disk_waits is not None and disk_waits.material:
             yield "disk_waits", disk_waits
-    if may_matter(sum((load.swapin_ns or load.thrashing_ns or 0) + (load.reclaim_ns or 0) for load in loads)):
+    if may_matter(sum(shortage_ns(load) or 0 for load in loads)):
         from becalm.load.memory_waits import memory_waiting
 
         memory_waits = memory_waiting(runs(), loads, others)

@@ -130,6 +130,19 @@ OWN = tuple(name for name in Times.__struct_fields__ if name in _SUMS)
 """Columns of a Load that are sums over its runs."""
 
 
+def shortage_ns(load: Load) -> int | None:
+    """Return the time in which tasks waited for swapped pages or freed memory; None where it was not counted.
+
+    Waits for swapped pages and thrashing may enclose each other (mm/page_io.c): the longer one counts, a lower bound.
+    The others are separate.
+    """
+    parts = (load.swapin_ns, load.thrashing_ns, load.reclaim_ns, load.compact_ns)
+    if all(part is None for part in parts):
+        return None
+    swapin, thrashing, *freeing = (part or 0 for part in parts)
+    return max(swapin, thrashing) + sum(freeing)
+
+
 def of(runs: Sequence[Run], load: Load | None = None, *, whole: bool = True) -> Times:
     """Return the times of some runs of one program that `load` covers. Raises ValueError without a run.
 

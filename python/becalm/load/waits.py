@@ -30,7 +30,7 @@ LEVELS: tuple[tuple[Level, Callable[[Taker], object]], ...] = (
 
 
 class Culprit(msgspec.Struct, frozen=True):
-    """A process, or several, that caused a share of the waits for others, with a lower and an upper bound.
+    """A process, or several, that caused a share of the waits, with a lower and an upper bound.
 
     - `level`: the kind of culprit
     - `pid`: None for several processes or an ended one
@@ -53,7 +53,7 @@ class Culprit(msgspec.Struct, frozen=True):
 
 
 class Suspects(msgspec.Struct, frozen=True):
-    """Names that together caused a share of the waits for others, at least `low`; the share of each is unknown."""
+    """Names that together caused a share of the waits, at least `low`; the share of each is unknown."""
 
     names: tuple[str, ...]
     low: float

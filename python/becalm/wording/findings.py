@@ -217,7 +217,7 @@ TABLE: tuple[FindingRow, ...] = (
     ),
     FindingRow(
         "memory_waits",
-        "what the runs waited for memory, and whose memory grew meanwhile",
+        "how long the runs waited for memory, and whose memory grew meanwhile",
         ("runs", "wall_ns", "lost_ns", "own_bytes", "grown_bytes", "swapped_bytes", "growers", "blocks"),
         culprits.memory_waiting,
     ),

@@ -30,8 +30,8 @@ def test_parts_are_those_that_were_counted_and_the_sum_is_the_kernels():
     assert shares(waits) == [200, 160, 0, 0, 40]
     (culprit,) = waits.culprits
     assert (culprit.name, culprit.pid, culprit.group, culprit.level) == ("hog", 7, "a.service", Level.PROCESS)
-    assert (culprit.basis, culprit.low, culprit.high) == (Basis.COUNTED, culprit.share, pytest.approx(0.9))
-    assert charged(plain_dict(culprit)) == "hog (7) 90 %"
+    assert (culprit.basis, culprit.low, culprit.high) == (Basis.COUNTED, culprit.share, pytest.approx(0.45))
+    assert charged(plain_dict(culprit)) == "hog (7) 45 %"
 
 
 def test_a_name_and_a_group_are_named_where_no_process_is_large_enough():

@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from becalm.load.memory_waits import memory_waiting, shortage_ns
+from becalm.load.memory_waits import memory_waiting
 from becalm.load.others import Grower, Others, OthersReading
 from becalm.load.record import Load
+from becalm.load.time_accounting import shortage_ns
 from becalm.nouns.codec import plain_dict
 from becalm.nouns.run import Run
 
@@ -40,6 +41,12 @@ def test_growth_of_others_is_reported_next_to_the_waits():
     assert grower.share == pytest.approx(1000 / 1201)
     json.dumps(plain_dict(waits))
     assert [Others.from_json(json.loads(json.dumps(record.to_json()))) for record in records] == records
+
+
+def test_growth_and_shrinking_of_a_process_cancel_out():
+    swings = [others(seq, (7, "browser", "", 500 * MB if seq % 2 else -480 * MB)) for seq in range(4)]
+    waits = memory_waiting([run(seq) for seq in range(4)], [load(seq) for seq in range(4)], swings)
+    assert (waits.grown_bytes, waits.material, waits.growers) == (40 * MB, False, ())
 
 
 @pytest.mark.parametrize(

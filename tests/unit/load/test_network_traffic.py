@@ -56,3 +56,5 @@ def test_nothing_is_reported_without_a_reason(cpu, record):
 def test_traffic_that_was_not_counted_gives_no_answer():
     assert network_use([run(0)], [load(0)], [Others(0, 0, (OthersReading(1000 * MS, ()),))]) is None
     assert network_use([run(1)], [load(1)], [others(0)]) is None
+    unknown = load(0)._replace(wait_ns=None)
+    assert network_use([run(0)], [unknown], [others(0, (7, "rsync", "", 0, 90 * MB))]) is None

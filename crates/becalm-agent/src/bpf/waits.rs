@@ -28,9 +28,11 @@ const SOCKETS: [(&str, &str); 2] = [("sends", "sock_send_length"), ("receives", 
 /// The programs for earlier kernels, with the functions at whose ends they count.
 const EARLIER: [(&str, &str); 2] = [("sends4", "inet_sendmsg"), ("receives4", "inet_recvmsg")];
 
-/// The same for functions that not every kernel has: IPv6 may be a module, and sendfile(2) has one until Linux 6.4.
-const EARLIER_MORE: [(&str, &str); 3] =
-    [("sends6", "inet6_sendmsg"), ("receives6", "inet6_recvmsg"), ("sends_page", "inet_sendpage")];
+/// The same for IPv6, which may be a module.
+const EARLIER_IPV6: [(&str, &str); 2] = [("sends6", "inet6_sendmsg"), ("receives6", "inet6_recvmsg")];
+
+/// The function of sendfile(2) until Linux 6.4, which passes none of the above.
+const PAGES: [(&str, &str); 1] = [("sends_page", "inet_sendpage")];
 
 /// The places in `totals`.
 const OWN: u32 = 0;
@@ -68,6 +70,7 @@ pub struct Waits {
     /// The handle that keeps the programs loaded.
     _loaded: Ebpf,
     starters: HashMap<MapData, u32, u32>,
+    programs: HashMap<MapData, u32, u32>,
     others: HashMap<MapData, u32, Charged>,
     traffics: HashMap<MapData, u32, Traffic>,
     totals: Array<MapData, u64>,
@@ -89,12 +92,14 @@ impl Waits {
         let mut loaded = loader.load(OBJECT)?;
         attach(&mut loaded, btf, &TRACEPOINTS)?;
         let network = attach(&mut loaded, btf, &SOCKETS).is_ok() || Self::earlier(&mut loaded, btf);
+        let _ = attach_to_ends(&mut loaded, btf, &PAGES);
         let mut take = |name: &str| loaded.take_map(name).ok_or_else(|| missing(name));
-        let (starters, others) = (take("starters")?, take("others")?);
+        let (starters, programs, others) = (take("starters")?, take("programs")?, take("others")?);
         let (traffics, totals) = (take("traffics")?, take("totals")?);
         Ok(Self {
             _loaded: loaded,
             starters: HashMap::try_from(starters)?,
+            programs: HashMap::try_from(programs)?,
             others: HashMap::try_from(others)?,
             traffics: HashMap::try_from(traffics)?,
             totals: Array::try_from(totals)?,
@@ -105,9 +110,7 @@ impl Waits {
     /// Count bytes of the network where sockets have no tracepoints. Return whether that is possible.
     fn earlier(loaded: &mut Ebpf, btf: &Btf) -> bool {
         let counted = attach_to_ends(loaded, btf, &EARLIER).is_ok();
-        for program in EARLIER_MORE {
-            let _ = attach_to_ends(loaded, btf, &[program]);
-        }
+        let _ = attach_to_ends(loaded, btf, &EARLIER_IPV6);
         counted
     }
 
@@ -121,9 +124,15 @@ impl Waits {
 
 impl WaitCounter for Waits {
     fn begin(&mut self, starters: [u32; 3]) {
+        let agent = std::process::id();
         for pid in starters {
-            // One that is known already stays.
-            let _ = self.starters.insert(pid, 1, 0);
+            // What the agent forks where spawners start the programs is becalm's own, or a neighbour.
+            if pid != agent || starters == [agent; 3] {
+                // One that is known already stays.
+                let _ = self.starters.insert(pid, 1, 0);
+            }
+            // A spawner may be a child of another one.
+            let _ = self.programs.remove(&pid);
         }
     }
 

@@ -27,13 +27,13 @@ pub struct Mover {
     pub traffic: Traffic,
 }
 
-/// A process that holds more memory than before.
+/// A process that holds more memory than before, or less: then its bytes are negative.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grower {
     pub pid: u32,
     pub name: String,
     pub group: String,
-    pub bytes: u64,
+    pub bytes: i64,
 }
 
 /// The CPU time, the traffic and the growth of all others in an interval.
@@ -49,6 +49,6 @@ pub struct Interval {
     pub movers: Vec<Mover>,
     /// The number of processes that ran and whose traffic may not be read.
     pub unread: u64,
-    /// The processes whose memory grew most, the largest growth first.
+    /// The processes whose memory changed most, the largest change first.
     pub growers: Vec<Grower>,
 }

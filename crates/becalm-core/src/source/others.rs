@@ -28,7 +28,7 @@ use super::traffic::Traffic;
 /// The inverse of the share of an interval below which a process is part of the rest.
 const SHARE: u64 = 1000;
 
-/// The CPU time after which a process's memory is read again, ns: in less, it grows by a few MiB at most (a page fault
+/// The CPU time after which a process's memory is read again, ns: in less, it grows by 4,000 pages at most (a page fault
 /// takes a quarter of a microsecond or more).
 const GROWS_NS: u64 = 1_000_000;
 
@@ -174,17 +174,17 @@ impl Others {
         }
     }
 
-    /// Return who grew since the beginning of the interval, and begin another.
+    /// Return whose memory has changed since the beginning of the interval, and begin another.
     fn grown(&mut self) -> Vec<Grower> {
-        let mut grown: Vec<(u32, u64)> = Vec::new();
+        let mut grown: Vec<(u32, i64)> = Vec::new();
         for (pid, seen) in &mut self.seen {
-            let bytes = seen.held.1.saturating_sub(seen.held.0);
+            let bytes = seen.held.1.cast_signed() - seen.held.0.cast_signed();
             seen.held.0 = seen.held.1;
-            if !seen.own && bytes > 0 {
+            if !seen.own && bytes != 0 {
                 grown.push((*pid, bytes));
             }
         }
-        grown.sort_unstable_by_key(|(pid, bytes)| (std::cmp::Reverse(*bytes), *pid));
+        grown.sort_unstable_by_key(|(pid, bytes)| (std::cmp::Reverse(bytes.unsigned_abs()), *pid));
         grown.truncate(NAMED);
         let grower = |(pid, bytes)| {
             let group = self.groups.entry(pid).or_insert_with(|| group(pid)).clone();
@@ -447,11 +447,11 @@ mod tests {
         others.seen.insert(one, Seen { held: (100, 150), ..seen(false) });
         others.seen.insert(two, Seen { held: (0, 4000), ..seen(false) });
         others.seen.insert(mine, Seen { held: (0, 9000), ..seen(true) });
-        others.seen.insert(shrunk, Seen { held: (9000, 10), ..seen(false) });
+        others.seen.insert(shrunk, Seen { held: (900, 10), ..seen(false) });
         let bytes = |growers: Vec<Grower>| {
             growers.iter().map(|grower| (grower.pid, grower.bytes)).collect::<Vec<_>>()
         };
-        assert_eq!(bytes(others.grown()), [(two, 4000), (one, 50)]);
+        assert_eq!(bytes(others.grown()), [(two, 4000), (shrunk, -890), (one, 50)]);
         assert!(others.grown().is_empty());
     }
 
