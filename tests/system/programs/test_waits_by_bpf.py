@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tests.needs import missing, need
@@ -21,9 +22,9 @@ def run():
     need("clang")
     cpu = max(os.sched_getaffinity(0))
 
-    def measure(command):
+    def measure(command, **options):
         try:
-            verdict = becalm.run(command, runs=4, by="bpf", settings={"cpus": str(cpu)}, store=False)
+            verdict = becalm.run(command, runs=4, by="bpf", settings={"cpus": str(cpu)}, store=False, **options)
         except (MachineError, UsageError) as error:
             if "built without" in str(error):
                 missing(f"{error} (make bpf)")
@@ -108,6 +109,11 @@ def test_bytes_of_other_processes_over_the_network_are_theirs(run, traffic):
     movers = [mover for record in traffic for mover in record.movers if mover.pid == other.pid]
     assert movers
     assert {mover.read_bytes % 1000 for mover in movers} == {0} == {mover.written_bytes % 1000 for mover in movers}
+
+
+def test_a_program_that_runs_alongside_is_one_of_the_others(run):
+    waits = run(WORK, alongside=" ".join(f"'{word}'" for word in BUSY), alongside_cpus=str(run.cpu))
+    assert Path(sys.executable).name[:15] in {culprit["name"] for culprit in waits["culprits"]}
 
 
 def test_waits_of_a_program_for_its_own_tasks_are_its_own(run):
