@@ -61,7 +61,7 @@ TABLE = (
     Bench("overhead", 2),
     Bench("late", 0.8, ("--repetitions", "10")),
     Bench("scale", 1),
-    Bench("counting", 4),
+    Bench("counting", 4, apart=True),
     Bench("holding", 2, ("--machine",)),
     Bench("observe", 3),
     Bench("interference", 4, ("--rounds", "40")),
