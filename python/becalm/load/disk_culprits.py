@@ -17,12 +17,12 @@ Public: DiskWaiting, disk_waiting, ALONE_NS.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 
 import msgspec
 from msgspec.structs import replace
 
+from becalm.load.covered import Covered, covered
 from becalm.load.cpu_competition import MATERIAL
 from becalm.load.culprits import Block, culprits_of
 from becalm.load.others import Others, OthersReading, Taker
@@ -76,14 +76,11 @@ def disk_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Ot
 
     All arguments are in the order of the runs, as for `waiting`; records of further runs are left out.
     """
-    by_seq = {run.seq: run for run in runs}
-    begins = [load.first for load in loads]
     waits = DiskWaiting(0, 0.0, 0.0, 0, 0)
     most: list[Block] = []
     by_bytes: list[Block] = []
-    for record in others:
-        within = loads[bisect_left(begins, record.first) : bisect_right(begins, record.last)]
-        pair = _blocks(record, by_seq, [load for load in within if load.last <= record.last])
+    for block in covered(runs, loads, others):
+        pair = _blocks(block)
         if pair is None:
             continue
         part = pair[2]
@@ -115,15 +112,12 @@ def disk_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Ot
     return replace(waits, culprits=culprits)
 
 
-def _blocks(record: Others, by_seq: dict[int, Run], loads: Sequence[Load]) -> tuple[Block, Block, DiskWaiting] | None:
+def _blocks(block: Covered) -> tuple[Block, Block, DiskWaiting] | None:
     """Return a record's block by the most disk time of each process, its block by bytes, and its part of the total.
 
     None where a needed count is unknown.
     """
-    runs = [by_seq.get(seq) for seq in range(record.first, record.last + 1)]
-    mine = [run for run in runs if run is not None]
-    if len(mine) < len(runs) or sum(load.last - load.first + 1 for load in loads) < len(runs):
-        return None
+    record, mine, loads = block.record, block.runs, [load for load, _ in block.loads]
     wait_ns, busy_ns, read, written, transfers = (
         _sum(loads, name)
         for name in ("block_ns", "disk_busy_ns", "disk_read_bytes", "disk_write_bytes", "disk_transfers")
@@ -163,18 +157,12 @@ def _blocks(record: Others, by_seq: dict[int, Run], loads: Sequence[Load]) -> tu
         )
         for of in (most_ns, by_bytes_ns)
     )
-    wall_ns = sum(
-        sum(run.took_ns for run in _covered(mine, load)) * times_of(_covered(mine, load), load).width for load in loads
-    )
+    wall_ns = sum(sum(run.took_ns for run in part) * times_of(part, load).width for load, part in block.loads)
     unread = max(reading.unread for reading in record.readings)
     part = DiskWaiting(
         len(mine), wall_ns, float(wait_ns), own_bytes, disk_bytes, unread=unread, disks=record.disks or 0
     )
     return most, by_bytes, part
-
-
-def _covered(runs: Sequence[Run], load: Load) -> list[Run]:
-    return [run for run in runs if load.first <= run.seq <= load.last]
 
 
 def _sum(loads: Sequence[Load], name: str) -> int | None:

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from becalm.load.covered import covered
 from becalm.load.cpu_competition import MATERIAL
 from becalm.load.others import Others, Taker
 from becalm.load.record import Load
@@ -54,27 +55,22 @@ def memory_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[
 
     All arguments are in the order of the runs, as for `waiting`; records of further runs are left out.
     """
-    by_seq = {run.seq: run for run in runs}
     wall_ns, lost_ns, own, count, blocks = 0.0, 0.0, 0.0, 0, 0
     swapped: int | None = 0
     changes: dict[tuple[int, str, str], int] = {}
-    for record in others:
-        mine = [by_seq[seq] for seq in range(record.first, record.last + 1) if seq in by_seq]
-        within = [load for load in loads if record.first <= load.first and load.last <= record.last]
-        waits = [shortage_ns(load) for load in within]
-        whole = sum(load.last - load.first + 1 for load in within) == len(mine) == record.last - record.first + 1
-        if not whole or any(wait is None for wait in waits):
+    for block in covered(runs, loads, others):
+        waits = [shortage_ns(load) for load, _ in block.loads]
+        if any(wait is None for wait in waits):
             continue
-        for load in within:
-            covered = [by_seq[seq] for seq in range(load.first, load.last + 1)]
-            width = times_of(covered, load).width
-            wall_ns += sum(run.took_ns for run in covered) * width
-            own = max(own, max(run.max_rss_bytes or 0 for run in covered) * width)
+        for load, mine in block.loads:
+            width = times_of(mine, load).width
+            wall_ns += sum(run.took_ns for run in mine) * width
+            own = max(own, max(run.max_rss_bytes or 0 for run in mine) * width)
             swapped = None if swapped is None or load.swap_out_bytes is None else swapped + load.swap_out_bytes
         lost_ns += sum(wait or 0 for wait in waits)
-        count += len(mine)
+        count += len(block.runs)
         blocks += 1
-        for reading in record.readings:
+        for reading in block.record.readings:
             for grower in reading.growers:
                 key = grower.pid, grower.name, grower.group
                 changes[key] = changes.get(key, 0) + grower.grown_bytes

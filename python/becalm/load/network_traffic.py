@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import msgspec
 
+from becalm.load.covered import covered
 from becalm.load.cpu_competition import MATERIAL
 from becalm.load.others import Others, Taker
 from becalm.load.record import Load
@@ -63,30 +64,25 @@ def network_use(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Oth
 
     All arguments are in the order of the runs, as for `waiting`; records of further runs are left out.
     """
-    by_seq = {run.seq: run for run in runs}
     wall_ns, slept_ns, count, blocks, interval_ns, own, rest = 0.0, 0.0, 0, 0, 0, 0, 0
     moved: list[Taker] = []
-    for record in others:
-        mine = [by_seq[seq] for seq in range(record.first, record.last + 1) if seq in by_seq]
-        within = [load for load in loads if record.first <= load.first and load.last <= record.last]
-        if record.network is None or len(mine) < record.last - record.first + 1:
+    for block in covered(runs, loads, others):
+        network = block.record.network
+        if network is None or any(load.wait_ns is None for load, _ in block.loads):
             continue
-        if any(load.wait_ns is None for load in within):
-            continue
-        for load in within:
-            covered = [by_seq[seq] for seq in range(load.first, load.last + 1)]
-            times = times_of(covered, load)
+        for load, mine in block.loads:
+            times = times_of(mine, load)
             spent = sum(part or 0.0 for part in (times.on_cpu_ns, times.wait_ns, times.block_ns, times.steal_ns))
-            wall_ns += len(covered) * times.wall_ns * times.width
-            slept_ns += len(covered) * max(0.0, times.wall_ns * times.width - spent)
-        count += len(mine)
+            wall_ns += len(mine) * times.wall_ns * times.width
+            slept_ns += len(mine) * max(0.0, times.wall_ns * times.width - spent)
+        count += len(block.runs)
         blocks += 1
-        interval_ns += sum(reading.interval_ns for reading in record.readings)
-        own += sum(record.network.own)
-        rest += record.network.rest_bytes
+        interval_ns += sum(reading.interval_ns for reading in block.record.readings)
+        own += sum(network.own)
+        rest += network.rest_bytes
         moved += (
             Taker(mover.pid, mover.name, mover.group, mover.read_bytes + mover.written_bytes)
-            for mover in record.network.movers
+            for mover in network.movers
         )
     if not blocks:
         return None
