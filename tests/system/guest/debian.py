@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.contract.conversation import children
 from tests.needs import missing
 from tests.support.ports import free_port
 from tests.system.guest.image import MARK, Unavailable, image
@@ -100,13 +101,21 @@ class Debian:
         assert self.process.poll() is None, f"QEMU ended: {self.console()[-2000:]}"
 
     def cut_power(self):
-        """End the machine as when the plug is pulled: what was not flushed is lost."""
+        """End the machine as when the plug is pulled: what was not flushed is lost.
+
+        QEMU alone is killed: the shell has waited for it when it ends, so its port is free then. If both were killed,
+        the shell could end while QEMU still gives its memory back and holds the port.
+        """
         if self.process is not None:
-            # A machine that ended by itself has no group any more.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.wait()
+            wait_for(self._killed, "QEMU's end")
             self.process = None
+
+    def _killed(self):
+        """Kill QEMU, and return whether its shell has ended; one that has just begun QEMU again has not."""
+        for pid in children(self.process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        return self.process.poll() is not None
 
     def console(self):
         """Return all that was ever on its console."""
