@@ -86,13 +86,23 @@ def split(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     return tiers, words[at + 1 :]
 
 
+def environment() -> dict[str, str]:
+    """Return the environment of the tests.
+
+    What Python compiles is kept, since hundreds of tests start becalm. Linear algebra has one thread: those of several
+    workers would wait for each other.
+    """
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return {"OPENBLAS_NUM_THREADS": "1", **usual}
+
+
 def run(command: Command) -> int:
     """Run a command in a temporary directory of its own; unchanged.py makes it itself. Return the exit code."""
     if "tools/unchanged.py" in command:
-        return subprocess.run(command, check=False).returncode
+        return subprocess.run(command, env=environment(), check=False).returncode
     # Short, since paths of sockets below it may have 107 bytes.
     with tempfile.TemporaryDirectory(prefix="bt-", ignore_cleanup_errors=True) as directory:
-        return subprocess.run(command, env={**os.environ, "TMPDIR": directory}, check=False).returncode
+        return subprocess.run(command, env={**environment(), "TMPDIR": directory}, check=False).returncode
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -40,12 +40,15 @@ def results(monkeypatch, *codes):
     """Have the commands that are run end with these exit codes; return the list of those run."""
     commands, left = [], list(codes)
 
-    def run(command, check, env=None):
-        assert (env is None) == ("tools/unchanged.py" in command)
+    def run(command, check, env):
+        assert ("TMPDIR" in env) == ("tools/unchanged.py" not in command)
+        assert "PYTHONDONTWRITEBYTECODE" not in env
         commands.append(command)
         return SimpleNamespace(returncode=left.pop(0))
 
     monkeypatch.setattr(run_tests.subprocess, "run", run)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.delenv("TMPDIR", raising=False)
     return commands
 
 
