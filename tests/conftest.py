@@ -4,6 +4,7 @@ A test's tier is the first folder below `tests`: unit and property use memory on
 measurement a quiet machine. Tests marked `long` run with BECALM_SAMPLES=long only.
 """
 
+import gc
 import os
 import signal
 import tempfile
@@ -55,6 +56,12 @@ def pytest_collection_modifyitems(config, items):
     if long:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def pytest_collection_finish():
+    """Have the garbage collector ignore the tests themselves, which all stay; it takes a tenth of the unit tier."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -152,9 +152,9 @@ def compared(
 @pytest.mark.parametrize("programs", [3, 4])
 @pytest.mark.parametrize("schedule", [Schedule.AT_ONCE, Schedule.AUTO])
 def test_several_programs_are_called_different_as_seldom_as_stated(programs: int, schedule: Schedule) -> None:
-    seeds, wrong = samples(6, 200), 0
+    seeds, wrong = samples(4, 200), 0
     for seed in range(seeds):
-        history, watcher = compared(schedule, programs, SHARED, seed, samples(240, 600))
+        history, watcher = compared(schedule, programs, SHARED, seed, samples(120, 600))
         wrong += any(not look.low <= 0 <= look.high for look in watcher.looks(history, 1.0).values())
     assert wrong <= at_most(seeds, 0.05)
 
