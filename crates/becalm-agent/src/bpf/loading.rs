@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-use aya::programs::{BtfTracePoint, FExit};
+use aya::programs::{BtfTracePoint, FExit, Program};
 use aya::{Btf, Ebpf};
 use becalm_core::source::switches::recorder::RecordError;
 
@@ -28,29 +28,49 @@ pub fn kernel_types() -> Result<Btf, RecordError> {
     })
 }
 
-/// Load programs and attach them to these tracepoints.
+/// Load programs and attach them to these tracepoints, all or none.
 pub fn attach(loaded: &mut Ebpf, btf: &Btf, tracepoints: &[(&str, &str)]) -> Result<(), Box<dyn Error>> {
-    for (name, tracepoint) in tracepoints {
-        let program: &mut BtfTracePoint =
-            loaded.program_mut(name).ok_or_else(|| missing(name))?.try_into()?;
+    all_or_none(loaded, tracepoints, |program, tracepoint| {
+        let program: &mut BtfTracePoint = program.try_into()?;
         program.load(tracepoint, btf)?;
         program.attach()?;
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
-/// Load programs and attach them to the ends of these functions of the kernel.
+/// Load programs and attach them to the ends of these functions of the kernel, all or none.
 pub fn attach_to_ends(
     loaded: &mut Ebpf,
     btf: &Btf,
     functions: &[(&str, &str)],
 ) -> Result<(), Box<dyn Error>> {
-    for (name, function) in functions {
-        let program: &mut FExit = loaded.program_mut(name).ok_or_else(|| missing(name))?.try_into()?;
+    all_or_none(loaded, functions, |program, function| {
+        let program: &mut FExit = program.try_into()?;
         program.load(function, btf)?;
         program.attach()?;
+        Ok(())
+    })
+}
+
+/// Attach programs to their places; unload them again where one cannot be attached.
+fn all_or_none(
+    loaded: &mut Ebpf,
+    places: &[(&str, &str)],
+    attach_one: impl Fn(&mut Program, &str) -> Result<(), Box<dyn Error>>,
+) -> Result<(), Box<dyn Error>> {
+    let attached = places.iter().try_for_each(|(name, place)| {
+        attach_one(loaded.program_mut(name).ok_or_else(|| missing(name))?, place)
+    });
+    if attached.is_err() {
+        for (name, _) in places {
+            let _ = match loaded.program_mut(name) {
+                Some(Program::BtfTracePoint(program)) => program.unload(),
+                Some(Program::FExit(program)) => program.unload(),
+                _ => Ok(()),
+            };
+        }
     }
-    Ok(())
+    attached
 }
 
 /// Return the error for a program or map that is not in the compiled object.
