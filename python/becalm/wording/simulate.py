@@ -16,11 +16,13 @@ def sentence(simulation: Simulation) -> str:
     if not last.finished:
         ended = f"{last.tasks_ended} of {counted(last.tasks, 'task')} had ended"
         return f"{simulation.program} {where} was stopped after {duration(last.end_ns)} of simulated time: {ended}."
-    spread = (
-        ""
-        if simulation.spread is None
-        else f" on average of {len(simulation.runs)} seeds ({100 * simulation.spread:.2f} % spread)"
-    )
+    seeds = counted(len(simulation.runs), "seed")
+    if simulation.spread is None:
+        spread = ""
+    elif simulation.spread == 0.0:
+        spread = f" with each of {seeds} (a host such as sim:eevdf?jitter=0.02 makes them differ)"
+    else:
+        spread = f" on average of {seeds} ({100 * simulation.spread:.2f} % spread)"
     rate = f", {first.messages / simulation.end_ns * 1e9:,.0f} messages a second" if first.messages else ""
     return (
         f"{simulation.program} {where} takes {duration(simulation.end_ns)}{spread}: "
