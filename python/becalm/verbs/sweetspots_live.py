@@ -126,26 +126,26 @@ def record_sweetspots(
         interrupts.stop_at_signal(machine.stop),
     ):
         hosts.need(machine.name, machine.abilities(), Ability.FOLLOW)
-        taker = Taker(file, machine.stop, pid, listener, look, mover)
+        receiver = EventReceiver(file, machine.stop, pid, listener, look, mover)
         with mover or nullcontext():
-            taker.take(_events(machine, recording, workload, pid))
+            receiver.take(_events(machine, recording, workload, pid))
         file.flush()
-        question |= taker.asked()
+        question |= receiver.asked()
         # The file has no name, so that nothing of it remains whatever is killed.
         path = f"/proc/{os.getpid()}/fd/{file.fileno()}"
         answer = of_process(ask("spots", {"from": {"batches": {"path": path}}, "question": question}))
-        answer = visible(named(answer, taker.names()), KINDS[events])
+        answer = visible(named(answer, receiver.names()), KINDS[events])
         if program is not None:
-            answer["marks"] = [*answer["marks"], *program.marks(answer["programs"], taker.process)]
-        answer["recording"] = taker.told()
+            answer["marks"] = [*answer["marks"], *program.marks(answer["programs"], receiver.process)]
+        answer["recording"] = receiver.told()
         if mover is not None and mover.moved is not None:
             answer["move"] = mover.moved.to_json(migrate_recorded.migrations_of(mover.moved, answer))
-        counted = taker.counted()
+        counted = receiver.counted()
         if save is not None:
             head = {"events": counted, "miss_ratio": events == "llc", "kinds": list(KINDS[events])}
-            _save(Path(save), Path(path), {**head, "names": taker.names(), "looked_at": taker.asked()})
+            _save(Path(save), Path(path), {**head, "names": receiver.names(), "looked_at": receiver.asked()})
     spotted = said(Spotted("live", counted, "ns", rules, answer, miss_ratio=events == "llc", kinds=KINDS[events]))
-    return replace(spotted, sentence=f"{spotted.sentence}{taker.sentence()}")
+    return replace(spotted, sentence=f"{spotted.sentence}{receiver.sentence()}")
 
 
 def _moving(
@@ -192,7 +192,7 @@ def _events(machine: Host, recording: Recording, workload: Workload | None, pid:
     yield from machine.measure(request)
 
 
-class Taker:
+class EventReceiver:
     """A receiver of events: records go to `file`, the rest is remembered."""
 
     def __init__(

@@ -9,14 +9,14 @@ import becalm
 from becalm.errors import UsageError
 from becalm.hosts.recorded import Recorded
 from becalm.migration.sweetspots import Spotted
-from becalm.verbs.sweetspots_live import Taker
+from becalm.verbs.sweetspots_live import EventReceiver
 from becalm.wording.sweetspots import counts
 
 
 def remarks_on(absent, **trouble):
-    taker = Taker(io.StringIO(), lambda: None, 7, None, None)
-    taker.take([Recorded(3, trouble, absent, 0)])
-    return taker.sentence()
+    receiver = EventReceiver(io.StringIO(), lambda: None, 7, None, None)
+    receiver.take([Recorded(3, trouble, absent, 0)])
+    return receiver.sentence()
 
 
 def test_missing_recordings_have_their_reason():
