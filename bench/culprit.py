@@ -36,7 +36,7 @@ import campaign
 from becalm.hosts.simulated.scheduler.engine import Engine
 from becalm.hosts.simulated.scheduler.knobs import usual
 from becalm.load.culprits import waiting
-from becalm.load.others import Others, OthersReading, Taker
+from becalm.load.others import Others, OthersReading, ProcessUse
 from becalm.load.record import Load
 from becalm.load.waits import Waiting
 from becalm.nouns.run import Run
@@ -177,9 +177,9 @@ def waits_of(spans: Sequence[dict[str, int]], names: Sequence[str], threads: int
                 scope="tree", exec_ns=exec_ns, wait_ns=wait_ns, tasks=threads, steal_ns=0, quota_ns=0,
             )
         )  # fmt: skip
-        taken = [Taker(place, names[place], "", int(ran[place, block])) for place in range(threads, len(names))]
-        seen = tuple(taker for taker in taken if taker.cpu_ns >= BLOCK_NS // 1000)
-        rest = sum(taker.cpu_ns for taker in taken if taker.cpu_ns < BLOCK_NS // 1000)
+        taken = [ProcessUse(place, names[place], "", int(ran[place, block])) for place in range(threads, len(names))]
+        seen = tuple(use for use in taken if use.amount >= BLOCK_NS // 1000)
+        rest = sum(use.amount for use in taken if use.amount < BLOCK_NS // 1000)
         others.append(Others(block, block, (OthersReading(BLOCK_NS, seen, rest),)))
     return waiting(runs, loads, others)
 

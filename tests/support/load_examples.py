@@ -1,6 +1,6 @@
 """Examples of records of load, and the study that they belong to."""
 
-from becalm.load.others import Others, OthersReading, Taker
+from becalm.load.others import Others, OthersReading, ProcessUse
 from becalm.load.record import Load, Series
 from becalm.nouns.run import Run
 from becalm.nouns.study import Study
@@ -26,7 +26,12 @@ OTHERS = Others(
     5,
     (
         OthersReading(
-            10**8, (Taker(7, "hog", "user.slice", 9 * 10**7), Taker(None, "cc1", "", 5, 12)), 3, 4, 10**7, 6 * 10**7
+            10**8,
+            (ProcessUse(7, "hog", "user.slice", 9 * 10**7), ProcessUse(None, "cc1", "", 5, 12)),
+            3,
+            4,
+            10**7,
+            6 * 10**7,
         ),
     ),
 )

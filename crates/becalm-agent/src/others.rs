@@ -7,7 +7,7 @@
 //! next block if that follows at once.
 
 use becalm_core::exec::tree::own;
-use becalm_core::source::activity::{Consumer, Grower, Interval, Mover, NAMED};
+use becalm_core::source::activity::{Consumer, Interval, MemoryChange, Mover, NAMED};
 use becalm_core::source::affinity::Cpus;
 use becalm_core::source::others::{group, name, Others as Processes};
 use becalm_core::source::switches::recorder::RecordError;
@@ -233,13 +233,13 @@ fn reading(interval_ns: u64, interval: Interval, own: Option<(u64, u64)>) -> Val
     let mover =
         |Mover { pid, name, group, traffic }| json!([pid, name, group, traffic.read, traffic.written]);
     let movers: Vec<Value> = interval.movers.into_iter().map(mover).collect();
-    let grower = |Grower { pid, name, group, bytes }| json!([pid, name, group, bytes]);
-    let growers: Vec<Value> = interval.growers.into_iter().map(grower).collect();
+    let change = |MemoryChange { pid, name, group, bytes }| json!([pid, name, group, bytes]);
+    let changes: Vec<Value> = interval.memory_changes.into_iter().map(change).collect();
     let (exec_ns, wait_ns) = own.unzip();
     json!({
         "interval_ns": interval_ns, "exec_ns": exec_ns, "wait_ns": wait_ns, "rest_ns": interval.rest_ns,
         "elsewhere_ns": interval.elsewhere_ns, "taken": consumers, "movers": movers, "unread": interval.unread,
-        "growers": growers,
+        "memory_changes": changes,
     })
 }
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from becalm.load.cpu_competition import MATERIAL
-from becalm.load.others import CountedWaits, Taker
+from becalm.load.others import CountedWaits, ProcessUse
 from becalm.load.shares import amount, identity, largest
 from becalm.load.waits import Culprit, Level, Waiting
 from becalm.stats.culprits import LEAST, Basis
@@ -23,8 +23,8 @@ from becalm.stats.culprits import LEAST, Basis
 
 def by_count(waits: Waiting, records: Sequence[CountedWaits]) -> Waiting:
     """Return waits with the parts of others, of the program itself and of nobody known as they were counted."""
-    takers = [taker for record in records for taker in record.taken]
-    others_ns = amount(takers) + float(sum(record.rest_ns for record in records))
+    uses = [use for record in records for use in record.taken]
+    others_ns = amount(uses) + float(sum(record.rest_ns for record in records))
     own_ns = float(sum(record.own_ns for record in records))
     unknown_ns = float(sum(record.unknown_ns for record in records))
     whole = others_ns + own_ns + unknown_ns
@@ -32,7 +32,7 @@ def by_count(waits: Waiting, records: Sequence[CountedWaits]) -> Waiting:
         return waits
     scale = (waits.others_ns + waits.own_ns + waits.unknown_ns) / whole
     least = max(LEAST * whole, MATERIAL * waits.wall_ns / scale if scale else 0.0)
-    level, named = largest(takers, least)
+    level, named = largest(uses, least)
     return replace(
         waits,
         others_ns=others_ns * scale,
@@ -43,9 +43,9 @@ def by_count(waits: Waiting, records: Sequence[CountedWaits]) -> Waiting:
     )
 
 
-def _culprit(level: Level, takers: Sequence[Taker], whole_ns: float) -> Culprit:
-    name, group, pids = identity(takers)
-    used_ns = amount(takers)
+def _culprit(level: Level, uses: Sequence[ProcessUse], whole_ns: float) -> Culprit:
+    name, group, pids = identity(uses)
+    used_ns = amount(uses)
     share = used_ns / whole_ns
     return Culprit(
         level=level,

@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from becalm.load.counted_waits import by_count
 from becalm.load.cpu_competition import MATERIAL
-from becalm.load.others import CountedWaits, Others, OthersReading, QuotaCounts, Taker
+from becalm.load.others import CountedWaits, Others, OthersReading, ProcessUse, QuotaCounts
 from becalm.load.record import Load
 from becalm.load.time_accounting import Times
 from becalm.load.time_accounting import of as times_of
@@ -164,7 +164,7 @@ def _most_own(times: Times, load: Load, cpu_ns: float) -> float:
 
 
 def _all_ns(reading: OthersReading | None) -> float:
-    return 0.0 if reading is None else float(sum(taker.cpu_ns for taker in reading.taken) + reading.rest_ns)
+    return 0.0 if reading is None else float(sum(use.amount for use in reading.taken) + reading.rest_ns)
 
 
 def _blocks(parts: Sequence[_Part], others: Sequence[Others]) -> tuple[list[Block], float]:
@@ -189,7 +189,7 @@ def _blocks(parts: Sequence[_Part], others: Sequence[Others]) -> tuple[list[Bloc
         readings = _timed(record.readings, mine)
         if len(readings) > 1:
             # The kernel reports ended processes only after the run, so it is unknown when they ran.
-            ended += sum(taker.cpu_ns for reading in readings for taker in reading.taken if taker.pid is None)
+            ended += sum(use.amount for reading in readings for use in reading.taken if use.pid is None)
         wait_ns, own_ns = (float(sum(values)) for values in zip(*((p.wait_ns, p.own_ns) for p in mine), strict=True))
         for reading in readings[:-1]:
             within = min(float(reading.wait_ns or 0), wait_ns)
@@ -209,7 +209,7 @@ def _timed(readings: Sequence[OthersReading], parts: Sequence[_Part]) -> Sequenc
     """
     if len(readings) == 1 or (len(parts) == 1 and len(parts[0].runs) == 1 and not parts[0].several):
         return readings
-    taken = tuple(taker for reading in readings for taker in reading.taken)
+    taken = tuple(use for reading in readings for use in reading.taken)
     interval_ns = sum(reading.interval_ns for reading in readings)
     return (OthersReading(interval_ns, taken, sum(reading.rest_ns for reading in readings)),)
 
@@ -226,33 +226,35 @@ def culprits_of(blocks: Sequence[Block], hidden: float, least_ns: float) -> tupl
     return (), _suspects(who, data, ())
 
 
-def _suspects(who: Sequence[Sequence[Taker]], data: Blocks, known: Sequence[int]) -> Suspects | None:
+def _suspects(who: Sequence[Sequence[ProcessUse]], data: Blocks, known: Sequence[int]) -> Suspects | None:
     pair = joint_suspects(data, known)
     return None if pair is None else Suspects(tuple(_called(who[index]) for index in pair.indices), pair.low)
 
 
-def _called(takers: Sequence[Taker]) -> str:
-    pids = {taker.pid for taker in takers}
-    name = takers[0].name
+def _called(uses: Sequence[ProcessUse]) -> str:
+    pids = {use.pid for use in uses}
+    name = uses[0].name
     pid = next(iter(pids))
     return f"{name} ({pid})" if len(pids) == 1 and pid is not None else name
 
 
-def _table(blocks: Sequence[Block], hidden: float, key: Callable[[Taker], object]) -> tuple[list[list[Taker]], Blocks]:
+def _table(
+    blocks: Sequence[Block], hidden: float, key: Callable[[ProcessUse], object]
+) -> tuple[list[list[ProcessUse]], Blocks]:
     """Return the processes of each candidate, and the candidates' CPU time by block."""
     places: dict[object, int] = {}
-    who: list[list[Taker]] = []
+    who: list[list[ProcessUse]] = []
     entries: list[tuple[int, int, float]] = []
     rest = 0.0
     for number, block in enumerate(blocks):
         assert block.reading is not None
         rest += min(float(block.reading.rest_ns), block.wait_ns)
-        for taker in block.reading.taken:
-            place = places.setdefault(key(taker), len(places))
+        for use in block.reading.taken:
+            place = places.setdefault(key(use), len(places))
             if place == len(who):
                 who.append([])
-            who[place].append(taker)
-            entries.append((place, number, float(taker.cpu_ns)))
+            who[place].append(use)
+            entries.append((place, number, float(use.amount)))
     taken: Floats = np.zeros((len(who), len(blocks)))
     for place, number, cpu_ns in entries:
         taken[place, number] += cpu_ns
@@ -262,11 +264,11 @@ def _table(blocks: Sequence[Block], hidden: float, key: Callable[[Taker], object
     return who, Blocks(waits, spans, taken, own, hidden + rest)
 
 
-def _culprit(level: Level, takers: Sequence[Taker], data: Blocks, verdict: NamedCandidate) -> Culprit:
-    pids = {taker.pid for taker in takers}
+def _culprit(level: Level, uses: Sequence[ProcessUse], data: Blocks, verdict: NamedCandidate) -> Culprit:
+    pids = {use.pid for use in uses}
     living = len(pids - {None})
-    ended = sum(taker.count for taker in takers if taker.pid is None)
-    groups, names = {taker.group for taker in takers}, {taker.name for taker in takers}
+    ended = sum(use.count for use in uses if use.pid is None)
+    groups, names = {use.group for use in uses}, {use.name for use in uses}
     group = groups.pop() if len(groups) == 1 else ""
     pid = next(iter(pids)) if len(pids) == 1 else None
     return Culprit(

@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from becalm.load.covered import Covered, covered
 from becalm.load.cpu_competition import MATERIAL
 from becalm.load.culprits import Block, culprits_of
-from becalm.load.others import Others, OthersReading, Taker
+from becalm.load.others import Others, OthersReading, ProcessUse
 from becalm.load.record import Load
 from becalm.load.time_accounting import of as times_of
 from becalm.load.waits import Culprit, Suspects
@@ -141,16 +141,18 @@ def _blocks(block: Covered) -> tuple[Block, Block, DiskWaiting] | None:
         most = max(by_bytes_ns(moved), busy_ns * min(1.0, requests / max(transfers, 1)))
         return min(most, requests * ALONE_NS)
 
-    takers: dict[tuple[int, str, str], int] = {}
+    moved_bytes: dict[tuple[int, str, str], int] = {}
     for reading in record.readings:
         for mover in reading.movers:
             key = mover.pid, mover.name, mover.group
-            takers[key] = takers.get(key, 0) + mover.read_bytes + mover.written_bytes
+            moved_bytes[key] = moved_bytes.get(key, 0) + mover.read_bytes + mover.written_bytes
     span_ns = sum(reading.interval_ns for reading in record.readings)
-    rest = disk_bytes - own_bytes - sum(takers.values())
+    rest = disk_bytes - own_bytes - sum(moved_bytes.values())
     most, by_bytes = (
         Block(
-            OthersReading(span_ns, tuple(Taker(*key, int(of(moved))) for key, moved in takers.items()), int(of(rest))),
+            OthersReading(
+                span_ns, tuple(ProcessUse(*key, int(of(moved))) for key, moved in moved_bytes.items()), int(of(rest))
+            ),
             float(span_ns),
             float(wait_ns),
             own_waits * ALONE_NS,

@@ -16,7 +16,7 @@ import msgspec
 
 from becalm.load.covered import covered
 from becalm.load.cpu_competition import MATERIAL
-from becalm.load.others import Others, Taker
+from becalm.load.others import Others, ProcessUse
 from becalm.load.record import Load
 from becalm.load.shares import ByteShare, byte_shares
 from becalm.load.time_accounting import of as times_of
@@ -71,12 +71,12 @@ def memory_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[
         count += len(block.runs)
         blocks += 1
         for reading in block.record.readings:
-            for grower in reading.growers:
-                key = grower.pid, grower.name, grower.group
-                changes[key] = changes.get(key, 0) + grower.grown_bytes
+            for change in reading.memory_changes:
+                key = change.pid, change.name, change.group
+                changes[key] = changes.get(key, 0) + change.change_bytes
     if not blocks:
         return None
-    grown = [Taker(*key, size) for key, size in changes.items() if size > 0]
-    others_bytes = sum(taker.cpu_ns for taker in grown)
+    grown = [ProcessUse(*key, size) for key, size in changes.items() if size > 0]
+    others_bytes = sum(use.amount for use in grown)
     growers = byte_shares(grown, others_bytes + own)
     return MemoryWaiting(count, wall_ns, lost_ns, int(own), others_bytes, swapped, growers, blocks)

@@ -14,7 +14,7 @@ import msgspec
 
 from becalm.load.covered import covered
 from becalm.load.cpu_competition import MATERIAL
-from becalm.load.others import Others, Taker
+from becalm.load.others import Others, ProcessUse
 from becalm.load.record import Load
 from becalm.load.shares import ByteShare, byte_shares
 from becalm.load.time_accounting import of as times_of
@@ -65,7 +65,7 @@ def network_use(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Oth
     All arguments are in the order of the runs, as for `waiting`; records of further runs are left out.
     """
     wall_ns, slept_ns, count, blocks, interval_ns, own, rest = 0.0, 0.0, 0, 0, 0, 0, 0
-    moved: list[Taker] = []
+    moved: list[ProcessUse] = []
     for block in covered(runs, loads, others):
         network = block.record.network
         if network is None or any(load.wait_ns is None for load, _ in block.loads):
@@ -81,11 +81,11 @@ def network_use(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Oth
         own += sum(network.own)
         rest += network.rest_bytes
         moved += (
-            Taker(mover.pid, mover.name, mover.group, mover.read_bytes + mover.written_bytes)
+            ProcessUse(mover.pid, mover.name, mover.group, mover.read_bytes + mover.written_bytes)
             for mover in network.movers
         )
     if not blocks:
         return None
-    others_bytes = rest + sum(taker.cpu_ns for taker in moved)
+    others_bytes = rest + sum(use.amount for use in moved)
     movers = byte_shares(moved, own + others_bytes)
     return NetworkUse(count, wall_ns, slept_ns, interval_ns, own, others_bytes, movers, blocks)

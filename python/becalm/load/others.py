@@ -3,7 +3,7 @@
 It has the form of the agent's `others` event (docs/reference/protocol.md). An interval ends between runs; a long run
 has further readings within. Unknown is None, never zero.
 
-Public: Taker, Mover, Grower, OthersReading, QuotaCounts, CountedWaits, NetworkTraffic, Others.
+Public: ProcessUse, Mover, MemoryChange, OthersReading, QuotaCounts, CountedWaits, NetworkTraffic, Others.
 """
 
 from __future__ import annotations
@@ -15,21 +15,22 @@ import msgspec
 from msgspec import structs
 
 
-class Taker(msgspec.Struct, frozen=True):
-    """A process that used CPU time, or several ended ones of one name (`pid` None).
+class ProcessUse(msgspec.Struct, frozen=True):
+    """An amount that a process used, or several ended ones of one name (`pid` None).
 
-    `group`: its control group without the leading slash; empty for the root, or where unknown.
+    `group`: its control group without the leading slash; empty for the root, or where unknown. `amount`: CPU time or a
+    wait in ns, or bytes, as whoever has the list says.
     """
 
     pid: int | None
     name: str
     group: str
-    cpu_ns: int
+    amount: int
     count: int = 1
 
 
 class Mover(msgspec.Struct, frozen=True):
-    """A process that moved bytes from and to storage; `group` as in a Taker."""
+    """A process that moved bytes from and to storage; `group` as in a ProcessUse."""
 
     pid: int
     name: str
@@ -38,13 +39,14 @@ class Mover(msgspec.Struct, frozen=True):
     written_bytes: int
 
 
-class Grower(msgspec.Struct, frozen=True):
-    """A process that held more memory than at the previous reading, or less (negative); `group` as in a Taker."""
+class MemoryChange(msgspec.Struct, frozen=True):
+    """The memory that a process holds more than at the previous reading, negative where less; `group` as in a
+    ProcessUse."""
 
     pid: int
     name: str
     group: str
-    grown_bytes: int
+    change_bytes: int
 
 
 class OthersReading(msgspec.Struct, frozen=True):
@@ -55,29 +57,29 @@ class OthersReading(msgspec.Struct, frozen=True):
     - `exec_ns`, `wait_ns`: CPU time and run-queue wait of the running program's living processes; None between runs
     - `movers`: processes that moved bytes, the largest first
     - `unread`: the number of processes that ran and whose traffic may not be read
-    - `growers`: processes whose memory changed, the largest change first
+    - `memory_changes`: the processes whose memory changed, the largest change first
     """
 
     interval_ns: int
-    taken: tuple[Taker, ...]
+    taken: tuple[ProcessUse, ...]
     rest_ns: int = 0
     elsewhere_ns: int = 0
     exec_ns: int | None = None
     wait_ns: int | None = None
     movers: tuple[Mover, ...] = ()
     unread: int = 0
-    growers: tuple[Grower, ...] = ()
+    memory_changes: tuple[MemoryChange, ...] = ()
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> OthersReading:
         """Return a reading from its JSON form. Raises KeyError, TypeError or ValueError."""
-        taken = tuple(_taker(*row) for row in value["taken"])
+        taken = tuple(_process_use(*row) for row in value["taken"])
         exec_ns, wait_ns = (None if value.get(name) is None else int(value[name]) for name in ("exec_ns", "wait_ns"))
         rest_ns, elsewhere_ns = int(value["rest_ns"]), int(value["elsewhere_ns"])
         movers = tuple(_mover(*row) for row in value.get("movers", ()))
         unread = int(value.get("unread", 0))
-        growers = tuple(_grower(*row) for row in value.get("growers", ()))
-        return cls(int(value["interval_ns"]), taken, rest_ns, elsewhere_ns, exec_ns, wait_ns, movers, unread, growers)
+        changes = tuple(_memory_change(*row) for row in value.get("memory_changes", ()))
+        return cls(int(value["interval_ns"]), taken, rest_ns, elsewhere_ns, exec_ns, wait_ns, movers, unread, changes)
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `from_json` reads."""
@@ -87,10 +89,10 @@ class OthersReading(msgspec.Struct, frozen=True):
             "rest_ns": self.rest_ns,
             "elsewhere_ns": self.elsewhere_ns,
             **own,
-            "taken": [list(structs.astuple(taker)) for taker in self.taken],
+            "taken": [list(structs.astuple(use)) for use in self.taken],
             "movers": [list(structs.astuple(mover)) for mover in self.movers],
             "unread": self.unread,
-            "growers": [list(structs.astuple(grower)) for grower in self.growers],
+            "memory_changes": [list(structs.astuple(change)) for change in self.memory_changes],
         }
 
 
@@ -110,14 +112,14 @@ class QuotaCounts(msgspec.Struct, frozen=True):
 class CountedWaits(msgspec.Struct, frozen=True):
     """The times for which tasks of the programs waited for a CPU, by who ran on it, counted in the kernel, ns.
 
-    - `taken`: the processes that ran, the longest first, with the time as `cpu_ns`
+    - `taken`: the processes that ran, the longest first, with the time as `amount`
     - `rest_ns`: the processes that are not listed
     - `own_ns`: other tasks of the programs
     - `idle_ns`: nobody: the CPU was about to take the task, or a quota held it back
     - `unknown_ns`: tasks before those that the kernel's log holds, or more processes than its table holds
     """
 
-    taken: tuple[Taker, ...]
+    taken: tuple[ProcessUse, ...]
     rest_ns: int
     own_ns: int
     idle_ns: int
@@ -126,12 +128,12 @@ class CountedWaits(msgspec.Struct, frozen=True):
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> CountedWaits:
         """Return it from its JSON form. Raises KeyError, TypeError or ValueError."""
-        taken = tuple(_taker(*row) for row in value["taken"])
+        taken = tuple(_process_use(*row) for row in value["taken"])
         return cls(taken, *(int(value[name]) for name in ("rest_ns", "own_ns", "idle_ns", "unknown_ns")))
 
     def to_json(self) -> dict[str, Any]:
         """Return the form that `from_json` reads."""
-        return {**structs.asdict(self), "taken": [list(structs.astuple(taker)) for taker in self.taken]}
+        return {**structs.asdict(self), "taken": [list(structs.astuple(use)) for use in self.taken]}
 
 
 class NetworkTraffic(msgspec.Struct, frozen=True):
@@ -206,10 +208,10 @@ def _mover(pid: Any, name: object, group: object, *counts: Any) -> Mover:
     return Mover(int(pid), name, group, *map(int, counts))
 
 
-def _grower(pid: Any, name: object, group: object, grown: Any) -> Grower:
+def _memory_change(pid: Any, name: object, group: object, change: Any) -> MemoryChange:
     if not isinstance(name, str) or not isinstance(group, str):
-        raise ValueError(f"a process cannot be {(pid, name, group, grown)!r}")
-    return Grower(int(pid), name, group, int(grown))
+        raise ValueError(f"a process cannot be {(pid, name, group, change)!r}")
+    return MemoryChange(int(pid), name, group, int(change))
 
 
 def _quota(group: object, cpus: Any, *counts: Any) -> QuotaCounts:
@@ -218,8 +220,8 @@ def _quota(group: object, cpus: Any, *counts: Any) -> QuotaCounts:
     return QuotaCounts(group, float(cpus), *map(int, counts))
 
 
-def _taker(pid: object, name: object, group: object, cpu_ns: Any, count: Any = 1) -> Taker:
+def _process_use(pid: object, name: object, group: object, amount: Any, count: Any = 1) -> ProcessUse:
     known = isinstance(name, str) and isinstance(group, str) and (pid is None or type(pid) is int)
     if not known or not isinstance(name, str) or not isinstance(group, str):
         raise ValueError(f"a process cannot be {(pid, name, group)!r}")
-    return Taker(pid if type(pid) is int else None, name, group, int(cpu_ns), int(count))
+    return ProcessUse(pid if type(pid) is int else None, name, group, int(amount), int(count))

@@ -9,7 +9,7 @@ from enum import StrEnum
 import msgspec
 
 from becalm.load.cpu_competition import MATERIAL
-from becalm.load.others import QuotaCounts, Taker
+from becalm.load.others import ProcessUse, QuotaCounts
 from becalm.stats.culprits import Basis
 
 
@@ -21,10 +21,10 @@ class Level(StrEnum):
     GROUP = "group"
 
 
-LEVELS: tuple[tuple[Level, Callable[[Taker], object]], ...] = (
-    (Level.PROCESS, lambda taker: (taker.pid, taker.name)),
-    (Level.NAME, lambda taker: taker.name),
-    (Level.GROUP, lambda taker: taker.group or (taker.pid, taker.name)),
+LEVELS: tuple[tuple[Level, Callable[[ProcessUse], object]], ...] = (
+    (Level.PROCESS, lambda use: (use.pid, use.name)),
+    (Level.NAME, lambda use: use.name),
+    (Level.GROUP, lambda use: use.group or (use.pid, use.name)),
 )
 """The levels at which culprits are named, each with the function by which processes are put together."""
 

@@ -157,8 +157,8 @@ def test_the_cpu_time_of_others_is_told_by_process(agent):
             other.kill()
     (record,) = [Others.from_json(event) for event in events if event["event"] == "others"]
     assert (record.first, record.last) == (0, 0)
-    taken = [taker for reading in record.readings for taker in reading.taken if taker.pid == other.pid]
-    assert {taker.name for taker in taken} == {"sh"}
+    taken = [use for reading in record.readings for use in reading.taken if use.pid == other.pid]
+    assert {use.name for use in taken} == {"sh"}
     assert all(reading.wait_ns is not None for reading in record.readings[:-1])
     assert record.readings[-1].wait_ns is None
 
@@ -196,8 +196,8 @@ def test_memory_by_which_others_grew_during_a_run_is_told(agent, tmp_path):
         finally:
             other.kill()
     (record,) = [Others.from_json(event) for event in events if event["event"] == "others"]
-    growers = [grower for reading in record.readings for grower in reading.growers]
-    grown = sum(grower.grown_bytes for grower in growers if grower.pid == other.pid)
+    changes = [change for reading in record.readings for change in reading.memory_changes]
+    grown = sum(change.change_bytes for change in changes if change.pid == other.pid)
     assert size <= grown < 2 * size
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.load.test_culprits import MS, load, others, run, shares
 
 from becalm.load.culprits import waiting
-from becalm.load.others import CountedWaits, Others, Taker
+from becalm.load.others import CountedWaits, Others, ProcessUse
 from becalm.load.waits import Level
 from becalm.nouns.codec import plain_dict
 from becalm.stats.culprits import Basis
@@ -15,11 +15,11 @@ from becalm.wording.culprits import charged
 
 def counted(seq, *taken, rest=0, own=0, idle=0, unknown=0):
     """Return the others around one run, with counted waits: pid, name, group and ms of each."""
-    takers = tuple(Taker(pid, name, group, ms * MS) for pid, name, group, ms in taken)
+    uses = tuple(ProcessUse(pid, name, group, ms * MS) for pid, name, group, ms in taken)
     counts = (part * MS for part in (rest, own, idle, unknown))
     # By CPU time alone another process would be the culprit.
     reading = others(seq, (99, "bystander", "", 400)).readings
-    return Others(seq, seq, reading, waits=CountedWaits(takers, *counts))
+    return Others(seq, seq, reading, waits=CountedWaits(uses, *counts))
 
 
 def test_parts_are_those_that_were_counted_and_the_sum_is_the_kernels():

@@ -6,7 +6,7 @@ import pytest
 
 from becalm.load.cpu_competition import undisturbed
 from becalm.load.culprits import waiting
-from becalm.load.others import Others, OthersReading, QuotaCounts, Taker
+from becalm.load.others import Others, OthersReading, ProcessUse, QuotaCounts
 from becalm.load.record import Load
 from becalm.load.waits import Level
 from becalm.nouns.codec import plain_dict
@@ -31,8 +31,8 @@ def load(seq, cpu=600, wait=400, busy=1000, **more):
 
 def others(seq, *taken, rest=0):
     """Return one reading around one run: pid, name, group and ms of each."""
-    takers = tuple(Taker(pid, name, group, ms * MS) for pid, name, group, ms in taken)
-    return Others(seq, seq, (OthersReading(1000 * MS, takers, rest * MS),))
+    uses = tuple(ProcessUse(pid, name, group, ms * MS) for pid, name, group, ms in taken)
+    return Others(seq, seq, (OthersReading(1000 * MS, uses, rest * MS),))
 
 
 def shares(waits):
@@ -105,7 +105,7 @@ def test_processes_of_one_name_are_named_together_and_else_their_group():
 
 
 def test_readings_within_a_long_run_tell_when_it_waited():
-    hog, idle = Taker(7, "hog", "", 300 * MS), Taker(8, "idle", "", 300 * MS)
+    hog, idle = ProcessUse(7, "hog", "", 300 * MS), ProcessUse(8, "idle", "", 300 * MS)
     readings = (
         OthersReading(500 * MS, (idle,), exec_ns=500 * MS, wait_ns=0),
         OthersReading(500 * MS, (hog,)),
@@ -115,7 +115,7 @@ def test_readings_within_a_long_run_tell_when_it_waited():
 
 
 def test_readings_within_runs_of_several_tasks_count_as_one():
-    hog, idle = Taker(7, "hog", "", 300 * MS), Taker(8, "idle", "", 300 * MS)
+    hog, idle = ProcessUse(7, "hog", "", 300 * MS), ProcessUse(8, "idle", "", 300 * MS)
     readings = (OthersReading(500 * MS, (idle,), exec_ns=500 * MS, wait_ns=0), OthersReading(500 * MS, (hog,)))
     tree = load(0, cpu=700, wait=300, busy=1300, tasks=3)
     # Waits of tasks that have ended are missing in the first reading.
@@ -124,7 +124,7 @@ def test_readings_within_runs_of_several_tasks_count_as_one():
 
 
 def test_ended_processes_may_have_run_at_any_time_of_a_long_run():
-    hog, ended = Taker(7, "hog", "", 300 * MS), Taker(None, "sh", "", 290 * MS, 40)
+    hog, ended = ProcessUse(7, "hog", "", 300 * MS), ProcessUse(None, "sh", "", 290 * MS, 40)
     readings = (OthersReading(500 * MS, (hog,), exec_ns=200 * MS, wait_ns=300 * MS), OthersReading(500 * MS, (ended,)))
     single = load(0, cpu=700, wait=300, busy=1290)
     assert waiting([run(0, cpu=700, wait=300)], [single], [Others(0, 0, readings)]).culprits == ()

@@ -92,8 +92,8 @@ def campaign(rng, culprit, blocks=40):
         busy = moved.sum() / MB * 8 * MS
         queued = 0.0 if culprit is None else moved[culprit] / MB * 8 * MS * rng.uniform(0.6, 1.0)
         total = own * 4096 + int(moved.sum())
-        takers = [(pid, f"candidate{pid}", "", int(amount)) for pid, amount in enumerate(moved) if amount]
-        records.append(others(seq, *takers, own=own * 4096, disks=2))
+        uses = [(pid, f"candidate{pid}", "", int(amount)) for pid, amount in enumerate(moved) if amount]
+        records.append(others(seq, *uses, own=own * 4096, disks=2))
         loads.append(load(seq, wait=(alone + queued) / MS, busy=(busy + alone) / MS, moved=total))
         runs.append(run(seq, voluntary=own))
     waits = disk_waiting(runs, loads, records)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from becalm.load.memory_waits import memory_waiting
-from becalm.load.others import Grower, Others, OthersReading
+from becalm.load.others import MemoryChange, Others, OthersReading
 from becalm.load.record import Load
 from becalm.load.time_accounting import shortage_ns
 from becalm.nouns.codec import plain_dict
@@ -26,9 +26,11 @@ def load(seq, **waits):
     return Load(seq, seq, 10**18, 1000 * MS, level=3, scope="tree", tasks=1, swap_out_bytes=50 * MB, **waits)
 
 
-def others(seq, *growers):
+def others(seq, *changes):
     """Return one reading around one run: pid, name, group and growth of each."""
-    return Others(seq, seq, (OthersReading(1000 * MS, (), growers=tuple(Grower(*grower) for grower in growers)),))
+    return Others(
+        seq, seq, (OthersReading(1000 * MS, (), memory_changes=tuple(MemoryChange(*change) for change in changes)),)
+    )
 
 
 def test_growth_of_others_is_reported_next_to_the_waits():

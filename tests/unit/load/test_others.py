@@ -2,14 +2,14 @@
 
 import pytest
 
-from becalm.load.others import Others, OthersReading, Taker
+from becalm.load.others import Others, OthersReading, ProcessUse
 
 OTHERS = Others(
     3,
     5,
     (
-        OthersReading(10**9, (Taker(7, "cc1", "user.slice", 5 * 10**8),), 10, 20, 4 * 10**8, 3 * 10**8),
-        OthersReading(10**8, (Taker(None, "sh", "", 10**7, 12), Taker(8, "x", "", 9))),
+        OthersReading(10**9, (ProcessUse(7, "cc1", "user.slice", 5 * 10**8),), 10, 20, 4 * 10**8, 3 * 10**8),
+        OthersReading(10**8, (ProcessUse(None, "sh", "", 10**7, 12), ProcessUse(8, "x", "", 9))),
     ),
 )
 

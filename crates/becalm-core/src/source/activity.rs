@@ -27,9 +27,9 @@ pub struct Mover {
     pub traffic: Traffic,
 }
 
-/// A process that holds more memory than before, or less: then its bytes are negative.
+/// The memory that a process holds more than before, negative where less.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Grower {
+pub struct MemoryChange {
     pub pid: u32,
     pub name: String,
     pub group: String,
@@ -50,5 +50,5 @@ pub struct Interval {
     /// The number of processes that ran and whose traffic may not be read.
     pub unread: u64,
     /// The processes whose memory changed most, the largest change first.
-    pub growers: Vec<Grower>,
+    pub memory_changes: Vec<MemoryChange>,
 }

@@ -15,7 +15,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::activity::{Consumer, Grower, Interval, Mover, NAMED};
+use super::activity::{Consumer, Interval, MemoryChange, Mover, NAMED};
 use super::affinity::{allowed, Cpus};
 use super::directory_entries::{entries, entry, rewind};
 use super::held_memory::held_bytes;
@@ -108,7 +108,7 @@ impl Others {
         self.read_traffic();
         self.read_memory();
         let mut interval = self.moved();
-        interval.growers = self.grown();
+        interval.memory_changes = self.memory_changes();
         let mut taken: Vec<(u32, u64)> = Vec::new();
         for (pid, seen) in &mut self.seen {
             let cpu_ns = seen.clock_ns.saturating_sub(seen.base_ns);
@@ -174,23 +174,25 @@ impl Others {
         }
     }
 
-    /// Return whose memory has changed since the beginning of the interval, and begin another.
-    fn grown(&mut self) -> Vec<Grower> {
-        let mut grown: Vec<(u32, i64)> = Vec::new();
+    /// Return by how much the memory of others has changed since the beginning of the interval, and begin
+    /// another.
+    fn memory_changes(&mut self) -> Vec<MemoryChange> {
+        let starters = self.starters;
+        let mut changes: Vec<(u32, i64)> = Vec::new();
         for (pid, seen) in &mut self.seen {
             let bytes = seen.held.1.cast_signed() - seen.held.0.cast_signed();
             seen.held.0 = seen.held.1;
-            if !seen.own && bytes != 0 {
-                grown.push((*pid, bytes));
+            if !seen.own && bytes != 0 && !starters.contains(pid) {
+                changes.push((*pid, bytes));
             }
         }
-        grown.sort_unstable_by_key(|(pid, bytes)| (std::cmp::Reverse(bytes.unsigned_abs()), *pid));
-        grown.truncate(NAMED);
-        let grower = |(pid, bytes)| {
+        changes.sort_unstable_by_key(|(pid, bytes)| (std::cmp::Reverse(bytes.unsigned_abs()), *pid));
+        changes.truncate(NAMED);
+        let named = |(pid, bytes)| {
             let group = self.groups.entry(pid).or_insert_with(|| group(pid)).clone();
-            Grower { pid, name: name(pid), group, bytes }
+            MemoryChange { pid, name: name(pid), group, bytes }
         };
-        grown.into_iter().map(grower).collect()
+        changes.into_iter().map(named).collect()
     }
 
     /// Return the traffic since the beginning of the interval, and begin another.
@@ -441,18 +443,20 @@ mod tests {
     }
 
     #[test]
-    fn growth_is_reported_in_one_interval() {
-        let mut others = Others::open([u32::MAX; 3]).unwrap();
+    fn growth_is_reported_in_one_interval_but_not_of_starters() {
+        let starter = (1 << 23) + 4;
+        let mut others = Others::open([u32::MAX, u32::MAX, starter]).unwrap();
         let (one, two, mine, shrunk) = (1 << 23, (1 << 23) + 1, (1 << 23) + 2, (1 << 23) + 3);
+        others.seen.insert(starter, Seen { held: (0, 7000), ..seen(false) });
         others.seen.insert(one, Seen { held: (100, 150), ..seen(false) });
         others.seen.insert(two, Seen { held: (0, 4000), ..seen(false) });
         others.seen.insert(mine, Seen { held: (0, 9000), ..seen(true) });
         others.seen.insert(shrunk, Seen { held: (900, 10), ..seen(false) });
-        let bytes = |growers: Vec<Grower>| {
-            growers.iter().map(|grower| (grower.pid, grower.bytes)).collect::<Vec<_>>()
+        let bytes = |changes: Vec<MemoryChange>| {
+            changes.iter().map(|change| (change.pid, change.bytes)).collect::<Vec<_>>()
         };
-        assert_eq!(bytes(others.grown()), [(two, 4000), (shrunk, -890), (one, 50)]);
-        assert!(others.grown().is_empty());
+        assert_eq!(bytes(others.memory_changes()), [(two, 4000), (shrunk, -890), (one, 50)]);
+        assert!(others.memory_changes().is_empty());
     }
 
     #[test]
