@@ -27,10 +27,13 @@ def test_a_seed_in_the_name_is_that_of_the_first():
 
 
 def test_seeds_differ_by_jitter_alone():
-    assert len({run.end_ns for run in becalm.simulate("hackbench -g 1 -l 2", seeds=3).runs}) == 1
+    same = becalm.simulate("hackbench -g 1 -l 2", seeds=3)
+    assert len({run.end_ns for run in same.runs}) == 1
+    assert "with each of 3 seeds" in same.sentence
     simulation = becalm.simulate("hackbench -g 1 -l 2", host="sim:eevdf?jitter=0.1", seeds=3)
     assert len({run.end_ns for run in simulation.runs}) == 3
     assert simulation.spread > 0
+    assert "on average of 3 seeds" in simulation.sentence
 
 
 def test_the_trace_has_a_slice_for_each_turn(tmp_path):
