@@ -76,7 +76,7 @@ class WorkerLink:
                 lines, started, ended = self.worker.call(session.take, self._key, ASK_S)
             except Exception as error:
                 # Dask raises many kinds of errors for a worker that does not answer.
-                self._over = f"is lost: its worker does not answer ({_first_line(error)})"
+                self._over = _unanswered(error)
                 break
             if started:
                 self._begun = True
@@ -101,6 +101,8 @@ class WorkerLink:
         try:
             alive = not self._over and self.worker.call(session.send, self._key, line)
         except Exception as error:
+            # Known here before the thread that asks for lines knows it.
+            self._over = self._over or _unanswered(error)
             raise BrokenPipeError(str(error)) from error
         if not alive:
             raise BrokenPipeError(self._over)
@@ -147,6 +149,10 @@ class WorkerLink:
                 self._pump.join(0.2)
         with contextlib.suppress(Exception):
             self._task.cancel()
+
+
+def _unanswered(error: Exception) -> str:
+    return f"is lost: its worker does not answer ({_first_line(error)})"
 
 
 def _first_line(error: Exception) -> str:
