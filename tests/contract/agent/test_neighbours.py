@@ -61,6 +61,7 @@ def test_neighbours_are_at_work_and_pinned_before_the_run_begins_and_gone_when_i
     seen, cpu = tmp_path / "seen", CPUS[-1]
     show = (
         "import os,sys\n"
+        "while open(sys.argv[1]).read().count('\\n') < 2: pass\n"
         "for pid in map(int, open(sys.argv[1]).read().split()):\n"
         "    spent = int(open(f'/proc/{pid}/schedstat').read().split()[0])\n"
         "    print(pid, spent, *os.sched_getaffinity(pid))"

@@ -336,7 +336,8 @@ impl Kept<'_> {
         let used =
             || self.child.as_ref().and_then(|child| run_queue(child.pid)).map_or(0, |queue| queue.exec_ns);
         let waits = || {
-            self.child.as_ref().and_then(|child| pid_stat(child.pid)).is_some_and(|stat| stat.state == "R")
+            let stat = self.child.as_ref().and_then(|child| pid_stat(child.pid));
+            stat.is_some_and(|stat| ["R", "D"].contains(&stat.state.as_str()))
         };
         let kept_ns = now_ns() - self.first_ns;
         self.tally.cpu_ns + used() >= AT_WORK_CPU_NS
