@@ -45,8 +45,10 @@ impl Writer {
         let header = Header::of(clock, names).bytes().ok_or_else(|| {
             Error::new(ErrorKind::InvalidInput, "the names are too long: 65,535 bytes for one, a MiB for all")
         })?;
+        // In this order: whatever comes in between, the clock seems older, and no file of its time is replaced.
+        let now = SystemTime::now();
         let age = Duration::from_nanos(portable::now_ns().saturating_sub(clock.opened_ns()));
-        let (mut file, path) = place::created(&path, SystemTime::now() - age)?;
+        let (mut file, path) = place::created(&path, now - age)?;
         file.write_all(&header)?;
         let buffer = Vec::with_capacity(HEAD + MANY * record::BYTES);
         Ok(Writer { file, path, clock: *clock, header, blocks: 0, records: 0, buffer })
