@@ -134,8 +134,9 @@ pub fn end(file: &File, wait: impl Fn(&File) -> bool) -> Result<Vec<String>, Str
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io;
-    use std::os::fd::AsRawFd;
+    use std::ffi::CString;
+    use std::io::{self, Read as _, Write as _};
+    use std::os::unix::ffi::OsStrExt as _;
     use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
@@ -143,19 +144,25 @@ mod tests {
     fn locked_by_another(name: &str) -> (std::path::PathBuf, File, std::process::Child) {
         let path = std::env::temp_dir().join(format!("becalm-holder-{name}-{}", std::process::id()));
         let file = File::create(&path).unwrap();
-        // SAFETY: a live descriptor; the child keeps a copy, and with that the lock.
+        let place = CString::new(path.as_os_str().as_bytes()).unwrap();
+        let mut command = Command::new("cat");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        // The child opens the file: a copy of a descriptor of ours could be in a child of another test, too.
+        // SAFETY: only system calls; the descriptor stays open over exec.
         unsafe {
-            assert_eq!(libc::flock(file.as_raw_fd(), libc::LOCK_EX | libc::LOCK_NB), 0);
-            let descriptor = file.as_raw_fd();
-            let mut command = Command::new("cat");
-            command.stdin(Stdio::piped()).pre_exec(move || match libc::fcntl(descriptor, libc::F_SETFD, 0) {
-                0 => Ok(()),
-                _ => Err(io::Error::last_os_error()),
+            command.pre_exec(move || {
+                let descriptor = libc::open(place.as_ptr(), libc::O_RDWR);
+                match libc::flock(descriptor, libc::LOCK_EX | libc::LOCK_NB) {
+                    0 => Ok(()),
+                    _ => Err(io::Error::last_os_error()),
+                }
             });
-            let child = command.spawn().unwrap();
-            drop(file);
-            (path.clone(), File::open(&path).unwrap(), child)
         }
+        let mut child = command.spawn().unwrap();
+        // It is cat when it answers.
+        child.stdin.as_mut().unwrap().write_all(b"x").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+        (path, file, child)
     }
 
     #[test]
