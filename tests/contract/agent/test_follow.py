@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import termios
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -174,7 +175,7 @@ def test_a_thread_is_not_a_process(agent):
     with program(script) as child:
         tasks = Path(f"/proc/{child.pid}/task")
         wait_for(lambda: len(list(tasks.iterdir())) == 2)
-        thread = max(int(task.name) for task in tasks.iterdir())
+        (thread,) = {int(task.name) for task in tasks.iterdir()} - {child.pid}
         answer = agent.ask("follow", pid=thread, period_ns=10**9)
         assert answer["kind"] == "domain"
         assert f"thread of process {child.pid}" in answer["message"]
@@ -237,11 +238,14 @@ def test_a_slow_reader_loses_readings_which_are_counted(monkeypatch):
 
 @pytest.mark.parametrize("how", ["q", signal.SIGINT, signal.SIGTERM])
 def test_the_view_gives_the_terminal_back(how):
-    pid, terminal = pty.fork()
-    if pid == 0:
-        os.environ["TERM"] = "xterm"
-        os.execv(sys.executable, [sys.executable, "-m", "becalm", "watch", "--interval", "100ms"])
+    terminal, other_end = pty.openpty()
     before = termios.tcgetattr(terminal)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "becalm", "watch", "--interval", "100ms"],
+        env={**os.environ, "TERM": "xterm"},
+        preexec_fn=partial(os.login_tty, other_end),
+    )
+    os.close(other_end)
     written = b""
 
     def take(until):
@@ -259,11 +263,11 @@ def test_the_view_gives_the_terminal_back(how):
     if how == "q":
         os.write(terminal, b"q")
     else:
-        os.kill(pid, how)
+        process.send_signal(how)
     take(b"Watched for")
     assert written.count(b"\x1b[?1049h") == written.count(b"\x1b[?1049l") == 1, "the screen from before is back"
     assert written.rindex(b"\x1b[?25h") > written.rindex(b"\x1b[?25l"), "the cursor is back"
     with contextlib.suppress(OSError, termios.error):
         wait_for(lambda: termios.tcgetattr(terminal)[3] == before[3])
-    assert os.waitpid(pid, 0)[1] == 0
+    assert process.wait() == 0
     os.close(terminal)

@@ -19,6 +19,13 @@ from becalm.nouns.workload import Workload
 
 SLEEPS = "import time\nfor _ in range(30): time.sleep(.001)"
 GROWS = "import time\nkept = []\nfor _ in range(30):\n    kept.append(b'x' * (1 << 20)); time.sleep(.002)\n"
+UNTIL_TOLD = """
+import select, sys
+while not select.select([sys.stdin], [], [], .01)[0]:
+    kept = [b'x' * (1 << 20) for _ in range(4)]
+"""
+"""A program that takes new pages again and again, until it gets a line."""
+
 WAITS = "print(flush=True); input()\n"
 """The first lines of a program that reports that it runs, and waits until it is told to begin."""
 
@@ -138,7 +145,7 @@ def test_a_program_is_recorded_from_its_first_instruction_on(host, by):
 
 
 def test_new_pages_of_one_process_are_recorded(host):
-    child = waiting(GROWS + "input()")
+    child = waiting(UNTIL_TOLD)
 
     def ending(events):
         """Have the program end when its new pages have been seen."""

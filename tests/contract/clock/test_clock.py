@@ -56,6 +56,7 @@ def test_the_command_prints_json(own_directories):
     assert timers == ["barrier"] or NO_CHAIN in value["absences"][0]["reason"]
 
 
+@pytest.mark.xdist_group("settings")
 def test_a_processor_that_taskset_left_out_is_refused():
     own = sorted(os.sched_getaffinity(0))
     if len(own) < 2:

@@ -3,6 +3,7 @@
 Exact figures are those of scripted runs (`test_scripted_clock.py`).
 """
 
+import contextlib
 import itertools
 import os
 import pwd
@@ -201,11 +202,27 @@ def test_memory_by_which_others_grew_during_a_run_is_told(agent, tmp_path):
     assert size <= grown < 2 * size
 
 
+HOLDS = """
+import pathlib, sys, time
+def looks():
+    return sum(
+        int(line.split()[1])
+        for path in pathlib.Path("/proc", sys.argv[2], "task").glob("*/status")
+        for line in path.read_text().splitlines()
+        if line.startswith("voluntary")
+    )
+held, begun = b"x" * int(sys.argv[1]), looks()
+while looks() < begun + 30:
+    time.sleep(0.01)
+"""
+"""A program that holds memory until the process that takes samples of it has woken up often enough."""
+
+
 def test_the_processes_that_hold_the_memory_are_told_with_it(agent):
     held = 64 << 20
-    # It lives for several samples, of which one is taken every 10 ms.
-    script = f"held = b'x' * {held}\nimport time\ntime.sleep(0.3)"
-    agent.define(sys.executable, "-c", script, metrics=[{"quantity": "memory:average"}])
+    agent.define(
+        sys.executable, "-c", HOLDS, str(held), str(agent.process.pid), metrics=[{"quantity": "memory:average"}]
+    )
     events = agent.answer(agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="none"))
     (series,) = [event for event in events if event["event"] == "series"]
     assert series["names"] == ["resident_bytes"]
@@ -311,6 +328,13 @@ def test_settings_are_applied_and_restored_between_observed_runs(server):
         agent.close()
 
 
+def is_empty(group):
+    """Return whether a control group has no process, or is gone."""
+    with contextlib.suppress(OSError):
+        return not (group / "cgroup.procs").read_text()
+    return True
+
+
 def test_a_killed_agent_leaves_its_runs_and_ends(agent, marker):
     """The sampler is part of the agent: it keeps nothing alive."""
     agent.define("sleep", marker)
@@ -318,11 +342,13 @@ def test_a_killed_agent_leaves_its_runs_and_ends(agent, marker):
     wait_for(lambda: processes_with(marker))
     agent.process.kill()
     assert agent.process.wait(timeout=HANG_LIMIT_S) == -9
+    home = unified_group()
+    group = home and home / f"becalm-{agent.process.pid}"
+    wait_for(lambda: group is None or is_empty(group), "its programs have ended")
     # The group that it had made is gone when the next one has measured.
     after = Agent()
     try:
         assert len(observed(after, "true")[0]) == 1
     finally:
         after.close()
-    if (home := unified_group()) is not None:
-        assert not (home / f"becalm-{agent.process.pid}").exists()
+    assert group is None or not group.exists()

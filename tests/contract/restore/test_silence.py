@@ -79,9 +79,14 @@ def test_long_silence_ends_a_running_program():
     ]
     text = "".join(json.dumps({"id": number, **request}) + "\n" for number, request in enumerate(requests))
     command = [agent_path(), "serve", "--silence", "1"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
-        process.stdin.write(text.encode())
-        process.stdin.flush()
-        wait_ended(process.pid)
-        assert process.wait() == 0
+    # All of it is there before the agent is: the second begins with it.
+    requested, request = os.pipe()
+    os.write(request, text.encode())
+    try:
+        with subprocess.Popen(command, stdin=requested, stdout=subprocess.PIPE) as process:
+            wait_ended(process.pid)
+            assert process.wait() == 0
+    finally:
+        os.close(requested)
+        os.close(request)
     wait_for(lambda: not processes_with(marker), "the program has ended")

@@ -5,6 +5,7 @@ import os
 import signal
 
 import pytest
+from tests.contract.conversation import children
 from tests.support.account import begun, nothing_lost
 from tests.support.becalms import DIRECTORIES, NAMES, Becalms, kill, state
 from tests.support.laptop import changed, laptop, snapshot, strays
@@ -18,8 +19,14 @@ PARTS = {
     "front": lambda root, front: [front],
     "agent": lambda root, front: processes_of(root, "becalm-agent"),
     "guard": lambda root, front: guards(root),
-    "spawner": lambda root, front: processes_of(root, "becalm-spawner"),
+    "spawner": lambda root, front: spawners(root),
 }
+
+
+def spawners(root):
+    """Return the processes that start programs, without the programs that they have just forked."""
+    agents = processes_of(root, "becalm-agent")
+    return [pid for pid in processes_of(root, "becalm-spawner") if any(pid in children(agent) for agent in agents)]
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,8 @@ from tests.contract.conversation import children, name_of, processes_with
 from tests.contract.scripted import MS
 from tests.samples import samples
 from tests.support.account import MARK, nothing_lost
-from tests.waiting import HANG_LIMIT_S, wait_for
+from tests.support.becalms import no_spool_is_held
+from tests.waiting import HANG_LIMIT_S, wait_ended, wait_for
 
 import becalm
 from becalm.errors import MachineError, UsageError, WorkloadError
@@ -180,9 +181,11 @@ def test_a_killed_becalm_loses_no_finished_run(store, tmp_path):
         "run", "--budget", "none", "--quiet", "--", "/bin/sh", "-c", f"echo {MARK} >> {log}; sleep {marker}"
     )
     wait_for(lambda: lines(log) > 30)
+    (agent,) = [pid for pid in children(process.pid) if name_of(pid) == "becalm-agent"]
     process.kill()
     process.wait()
-    wait_for(lambda: not processes_with(marker))
+    wait_ended(agent)
+    wait_for(no_spool_is_held, "nobody has the spool")
     listed = subprocess.run(
         [sys.executable, "-m", "becalm", "list", "--json"], capture_output=True, text=True, check=True
     )

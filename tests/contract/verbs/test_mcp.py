@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.stdio import stdio_client
+from tests.contract.conversation import processes_with
 from tests.samples import samples
 from tests.support.laptop import changed, laptop, snapshot, strays
 from tests.support.talk import holders
@@ -55,7 +56,9 @@ async def connected(tree, *words, mode="auto"):
 
 
 def nothing_is_left(tree, before):
-    wait_for(lambda: not holders(tree), "agents and guards have ended")
+    # Servers and agents have this option, and one of them may be about to take the lock.
+    wait_for(lambda: not processes_with(f"--root\0{tree}"), "servers and agents have ended")
+    wait_for(lambda: not holders(tree), "guards have ended")
     assert changed(before, snapshot(tree)) == {}
     assert strays(tree) == []
 
