@@ -58,7 +58,7 @@ def contract(words: Sequence[str]) -> list[Command]:
 def system(words: Sequence[str]) -> list[Command]:
     """Return the commands of the tests that need this machine to themselves; two guests may run at the same time."""
     return [
-        unchanged(parallel("tests/system/guest", *words)),
+        unchanged(pytest("-n", "2", "--dist", "loadgroup", "tests/system/guest", *words)),
         unchanged(pytest("tests/system", "--ignore=tests/system/guest", *words)),
     ]
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import os
 import random
 import socket
 from pathlib import Path
@@ -17,14 +18,16 @@ def free_ports(count):
     """Return different ports on which nobody listens, and which the kernel gives to nobody who names none.
 
     A port of the kernel's range may belong to any new connection while a server is restarted, and the server can then
-    not listen on it again. This process never gets one of these ports twice.
+    not listen on it again. This process never gets one of these ports twice, nor does another worker of pytest-xdist
+    get it.
     """
     end = int(RANGE.read_text().split()[0])
-    begin = min(LOWEST, end // 2)
-    offset = random.SystemRandom().randrange(end - begin)
-    candidates = (begin + (offset + step) % (end - begin) for step in range(end - begin))
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    own = range(min(LOWEST, end // 2) + worker, end, int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
+    offset = random.SystemRandom().randrange(len(own))
+    candidates = (own[(offset + step) % len(own)] for step in range(len(own)))
     ports = list(itertools.islice((port for port in candidates if port not in _TAKEN and is_free(port)), count))
-    assert len(ports) == count, f"There are not {count} free ports from {begin} to {end - 1}."
+    assert len(ports) == count, f"There are not {count} free ports from {own[0]} to {end - 1}."
     _TAKEN.update(ports)
     return ports
 

@@ -83,14 +83,13 @@ def test_a_killed_worker_costs_its_own_block_only(store):
 
 
 def test_a_machine_is_held_by_one_measurement(store, monkeypatch):
-    monkeypatch.setattr(transport, "HELD_S", 1.0)
     with opened("local:1", print) as (name,):
-        with open_host(name, Access()) as first:
+        with open_host(name, Access()) as first, monkeypatch.context() as patch:
             assert first.facts()["host"]["hostname"]
+            patch.setattr(transport, "HELD_S", 1.0)
             with pytest.raises(MachineError, match="has been used by something else"):
                 open_host(name, Access())
         # Free again, once the first is closed.
-        monkeypatch.setattr(transport, "HELD_S", 30.0)
         with open_host(name, Access()) as second:
             assert second.facts()["host"]["hostname"]
 

@@ -8,6 +8,8 @@ Two processes run these tests (`tools/run_tests.py system`), so that at most two
 - the rest, each with a guest of its own: one by one, in whichever process has time, so that both end about together.
 """
 
+import os
+
 import pytest
 from tests.directories import use_directories
 from tests.system.guest.debian import Debian, install
@@ -22,6 +24,15 @@ from becalm.nouns.settings import Settings
 PROGRAMS = "cat date debugfs echo false grep id ls mkdir mount nproc rmdir sh sleep stat sync tail taskset true umount"
 """The programs that tests on a shared machine run; with others it would be booted again. A file system that
 a test mounts has the name of one."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def two_cpus():
+    """Have all emulated machines use two CPUs of this one, so that CPUs of those with more take turns (IN_TURNS)."""
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, sorted(before)[:2])
+    yield
+    os.sched_setaffinity(0, before)
 
 
 @pytest.fixture(scope="session", params=GROUPED)

@@ -69,7 +69,7 @@ class Debian:
         self._sockets = tempfile.TemporaryDirectory(prefix="bench-")
 
     def switch_on(self):
-        """Boot, and wait until sshd listens."""
+        """Boot, and wait until sshd listens and every service of the start has done its work."""
         starts = self.starts()
         network = f"user,id=net,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22"
         words = qemu_command(
@@ -84,6 +84,8 @@ class Debian:
                 start_new_session=True,
             )
         self.wait_started(starts)
+        # Among them the one that restores settings; nothing has sshd wait for it.
+        self.root("systemctl is-system-running --wait || true")
         return self
 
     def starts(self):

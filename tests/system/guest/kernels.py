@@ -44,6 +44,13 @@ def outputs(host, *steps, settings=({},), dangerous=False):
     return ["".join(reversed(texts.get(index, ()))).strip() for index in range(len(steps))]
 
 
+def processes(host, settings=({},)):
+    """Return the id, the name and the parent's id of each process there, as text. One that ends meanwhile may lack."""
+    (table,) = outputs(host, (shell("cat /proc/[0-9]*/stat 2>/dev/null; true"), 0), settings=settings)
+    rows = [line.replace("(", ")").split(")") for line in table.splitlines()]
+    return [(pid.strip(), name, rest.split()[1]) for pid, name, rest in rows]
+
+
 def machines_of(pid):
     """Return the process ids of the virtual machines that a process has started."""
     machines = []

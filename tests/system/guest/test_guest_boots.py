@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.measuring import measure_events, ran
-from tests.system.guest.kernels import EMULATED_CPUS, VERSIONS, kernel_or_skip, outputs, shell
+from tests.system.guest.kernels import EMULATED_CPUS, VERSIONS, kernel_or_skip, outputs, processes, shell
 
 from becalm import hosts
 from becalm.errors import MachineError, WorkloadError
@@ -116,9 +116,7 @@ def test_orphans_and_time_limits_as_anywhere(guest):
 
 def test_the_guard_outlives_a_killed_agent_even_here(guest):
     """Check that the guard is nobody's child, as on any machine, though the machine ends with the agent."""
-    (names,) = outputs(guest, (shell("cat /proc/[0-9]*/stat"), 0), settings=({"stat_interval": 20},))
-    rows = [line.replace("(", ")").split(")") for line in names.splitlines()]
-    parents = {row[1]: row[2].split()[1] for row in rows}
+    parents = {name: parent for _, name, parent in processes(guest, settings=({"stat_interval": 20},))}
     assert parents["becalm-guard"] == "1"
     assert parents["init"] in ("0", "1")
 

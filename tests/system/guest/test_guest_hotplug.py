@@ -6,7 +6,7 @@ Who runs when is recorded meanwhile, and programs that were moved to such a CPU 
 import pytest
 from tests.measuring import runs_and_texts
 from tests.needs import missing
-from tests.system.guest.kernels import outputs, shell
+from tests.system.guest.kernels import outputs, processes, shell
 
 from becalm.errors import RefusedError, UnsettledError
 from becalm.hosts import MeasureRequest
@@ -84,8 +84,9 @@ def test_a_cpu_that_goes_and_comes_back_is_unknown_meanwhile_and_recorded_again(
 def program(guest):
     """The process id of a program that goes on in the guest; CPU 1 is there again afterwards."""
     with guest.loading(Demand(cpu=0.2)):
-        (names,) = outputs(guest, (shell("grep -l becalm-load /proc/[0-9]*/comm"), 0))
-        yield names.split()[-1].split("/")[2]
+        parents = {pid: parent for pid, name, parent in processes(guest) if name == "becalm-load"}
+        # The first one waits, and is the parent of the one that works.
+        yield next(pid for pid, parent in parents.items() if parent in parents)
     outputs(guest, (shell(f"echo 1 > {ONLINE}"), 0))
 
 

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ import becalm
 from becalm.errors import RefusedError, UsageError
 from becalm.hosts.agent import agent_path
 from becalm.hosts.recorded import MEANS
+from becalm.study import migrate_once, migrate_waiting
 
 JOURNAL = Path("/var/lib/becalm/journal")
 
@@ -131,10 +133,15 @@ AGAIN = """exec sh -c 'sleep 0.01; eval "$AGAIN"'"""
 
 
 @pytest.mark.parametrize("by", MEANS)
-def test_at_the_beginning_of_a_program_it_is_moved_by_what_every_machine_can_count(by: str) -> None:
+def test_at_the_beginning_of_a_program_it_is_moved_by_what_every_machine_can_count(
+    by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if JOURNAL.exists():
         pytest.skip(f"settings are on: {JOURNAL} is there")
-    with subprocess.Popen(["sh", "-c", AGAIN], env={**os.environ, "AGAIN": AGAIN}) as child:
+    # The time is that of its events, and it runs before whatever else is busy: it begins again within the limit.
+    monkeypatch.setattr(migrate_once, "wait", partial(migrate_waiting.wait, clock=lambda: 0))
+    environment = {**os.environ, "AGAIN": AGAIN}
+    with subprocess.Popen(["sh", "-c", AGAIN], env=environment, preexec_fn=partial(os.nice, -20)) as child:
         try:
             done = becalm.migrate(child.pid, CPUS[0], at_sweetspot=True, events="faults", by=by, duration="1ms")
             assert os.sched_getaffinity(child.pid) == set(CPUS)

@@ -95,6 +95,12 @@ def runs(marker):
     return result
 
 
+def sleepers(marker):
+    """Return the processes with such an argument that have become `sleep`: not becalm, nor one just forked."""
+    pids = [int(path.parent.name) for path in runs(marker)]
+    return [pid for pid in pids if name_of(pid) == "sleep"]
+
+
 def test_reported_changes_have_happened(as_before):
     done = becalm.apply(Profile("masks", Settings.of({"irq_affinity": "away", "stat_interval": as_before})))
     try:
@@ -357,14 +363,14 @@ def test_a_helper_that_was_stopped_and_then_killed_is_reported(sudo, as_before):
     process = subprocess.Popen(
         command, env=sudo.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    wait_for(lambda: STAT.read_text().strip() == as_before and runs("3012348"))
+    (program,) = wait_for(lambda: sleepers("3012348"))
+    assert STAT.read_text().strip() == as_before
     (helper,) = [int(path.name) for path in Path("/proc").glob("[0-9]*") if name_of(int(path.name)) == "becalm-helper"]
     above = int(Path(f"/proc/{helper}/stat").read_text().rpartition(")")[2].split()[1])
     assert name_of(above) == "sudo"
     os.kill(helper, signal.SIGSTOP)
     wait_for(lambda: state(above) == "T")
     os.kill(helper, signal.SIGKILL)
-    (program,) = [int(path.parent.name) for path in runs("3012348") if name_of(int(path.parent.name)) == "sleep"]
     os.kill(program, signal.SIGTERM)
     _, errors = process.communicate(timeout=HANG_LIMIT_S)
     assert process.returncode == 3
@@ -379,7 +385,8 @@ def test_a_becalm_killed_that_used_sudo_restores_the_settings(sudo, as_before):
     process = subprocess.Popen(
         command, env=sudo.environment, cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    wait_for(lambda: STAT.read_text().strip() == as_before and runs("3012346"))
+    wait_for(lambda: sleepers("3012346"))
+    assert STAT.read_text().strip() == as_before
     process.kill()
     process.communicate(timeout=HANG_LIMIT_S)
     wait_for(lambda: STAT.read_text() == was and not runs("3012346"))
