@@ -155,7 +155,7 @@ def test_a_program_that_is_ended_before_it_begins_is_aborted(tmp_path):
 
 
 LEAVES = 'sleep 1000 & until [ "$(cat /proc/$!/comm)" = sleep ]; do :; done; exit 0'
-"""It leaves a process that has become another program: while a process becomes one, it has no environment to see."""
+"""A shell that leaves a process which has become another program: meanwhile it has no environment to see."""
 
 
 def test_left_processes_are_counted_with_their_program(agent):
