@@ -84,8 +84,7 @@ class Debian:
                 start_new_session=True,
             )
         self.wait_started(starts)
-        # Among them the one that restores settings; nothing has sshd wait for it.
-        self.root("systemctl is-system-running --wait || true")
+        self.wait_services()
         return self
 
     def starts(self):
@@ -101,6 +100,11 @@ class Debian:
         """Wait until the machine has started more often than so many times."""
         wait_for(lambda: self.starts() > starts or self.process.poll() is not None, "the machine's start")
         assert self.process.poll() is None, f"QEMU ended: {self.console()[-2000:]}"
+
+    def wait_services(self):
+        """Wait until all services of the start have done their work, among them the one that restores settings, for
+        which sshd does not wait."""
+        self.root("systemctl is-system-running --wait || true")
 
     def cut_power(self):
         """End the machine as when the plug is pulled: what was not flushed is lost.

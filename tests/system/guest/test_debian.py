@@ -181,7 +181,7 @@ def test_a_boot_that_nobody_finds_healthy_is_ended_by_the_machine_itself(bench):
     assert bench.boot_id() != former
     assert line_of(bench) == line
     assert bench.console()[length:].count(ENTRY) == 1
-    bench.root("systemctl is-active becalm-restore.service || systemctl start becalm-restore.service")
+    bench.wait_services()
     assert files(bench) == before
 
 

@@ -114,12 +114,14 @@ def test_a_search_whose_guest_is_lost_goes_on_with_all_that_was_measured(place, 
         )
     store = os.environ["BECALM_STORE"]
     wait_for(lambda: process.poll() is not None or stored(store) > 8)
+    assert process.poll() is None, errors.read_text()
     # It cannot end meanwhile.
     process.send_signal(signal.SIGSTOP)
-    assert process.poll() is None, errors.read_text()
-    (line,) = machines(place, "pid,args")
-    os.kill(int(line.split()[0]), signal.SIGKILL)
-    process.send_signal(signal.SIGCONT)
+    try:
+        (line,) = machines(place, "pid,args")
+        os.kill(int(line.split()[0]), signal.SIGKILL)
+    finally:
+        process.send_signal(signal.SIGCONT)
     assert process.wait(timeout=HANG_LIMIT_S) == 3
     text = " ".join(errors.read_text().split())
     assert "becalm tune --resume 1" in text

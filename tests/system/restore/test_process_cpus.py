@@ -69,11 +69,16 @@ def test_moved_again_within_what_it_had_before(program: Program) -> None:
     assert program.masks() == before
 
 
+def thread_of(program: Program) -> int:
+    """Return a thread that is not the first of its process."""
+    return next(task for task in program.masks() if task != program.pid)
+
+
 def test_a_thread_that_somebody_else_binds_is_left_and_the_others_are_not(program: Program) -> None:
     before = program.masks()
     with Agent() as agent:
         agent.done("hold", settings=narrow(program))
-        bound = next(task for task in before if task != program.pid)
+        bound = thread_of(program)
         os.sched_setaffinity(bound, {CPUS[-1]})
         answer = agent.done("release")
     theirs = before[bound] != (CPUS[-1],)
@@ -104,13 +109,7 @@ def test_a_process_that_cannot_be_bound_is_refused_in_a_sentence(program: Progra
     second = Path("/proc/2/comm")
     if value.startswith("2:") and not (second.exists() and second.read_text() == "kthreadd\n"):
         pytest.skip("threads of the kernel are not seen here")
-    before = program.masks()
-    names = {
-        "pid": program.pid,
-        "thread": next(task for task in before if task != program.pid),
-        "first": CPUS[0],
-        "none": 2**22 - 1,
-    }
+    names = {"pid": program.pid, "thread": thread_of(program), "first": CPUS[0], "none": 2**22 - 1}
     with Agent() as agent:
         message = agent.error("hold", settings={"process_cpus": value.format(**names)})["message"]
         assert words.format(**names) in message

@@ -34,7 +34,7 @@ const LONGEST_PAUSE_NS: i64 = 100_000_000;
 /// The CPU time after which a neighbour is at work, ns.
 const AT_WORK_CPU_NS: i64 = 5_000_000;
 
-/// The time after which a neighbour is at work if it does not wait for a CPU, ns: it may sleep, or its
+/// The time after which a neighbour is at work if it waits for no CPU and no disk, ns: it may sleep, or its
 /// children do the work.
 const AT_WORK_NS: i64 = 100_000_000;
 
