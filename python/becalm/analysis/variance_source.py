@@ -16,7 +16,7 @@ from scipy.special import ndtri
 
 from becalm.nouns.finding import Finding
 from becalm.results.tune import ArmComparison
-from becalm.stats.arrays import series
+from becalm.stats.arrays import dot, series
 from becalm.stats.describe import describe
 from becalm.stats.spread import spread
 from becalm.wording.findings import finding
@@ -62,8 +62,8 @@ def classify(
         return None
     x = np.concatenate([w / w.mean() - 1 for w, _ in usable])
     y = np.concatenate([c / w.mean() - c.mean() / w.mean() for w, c in usable])
-    product = math.sqrt(float(x @ x) * float(y @ y))
-    r = float(x @ y) / product if product else 0.0
+    product = math.sqrt(dot(x, x) * dot(y, y))
+    r = dot(x, y) / product if product else 0.0
     half_width = float(ndtri((1 + confidence) / 2)) / math.sqrt(max(1, count - len(usable) - 2))
     z = math.atanh(min(max(r, 0.0), 1 - 1e-12))
     low, high = (max(0.0, math.tanh(end)) ** 2 for end in (z - half_width, z + half_width))

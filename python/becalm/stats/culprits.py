@@ -26,7 +26,7 @@ from enum import StrEnum
 import msgspec
 import numpy as np
 
-from becalm.stats.arrays import Floats
+from becalm.stats.arrays import Floats, dot
 from becalm.stats.student import stdtr
 
 FALSE_NAMING = 1 / 300
@@ -233,16 +233,16 @@ def _test(
     candidate = rates[:, place]
     x = candidate - basis @ (basis.T @ candidate)
     y = waits - basis @ (basis.T @ waits)
-    square = float(x @ x)
-    if square <= RESIDUAL * float(candidate @ candidate):
+    square = dot(x, x)
+    if square <= RESIDUAL * dot(candidate, candidate):
         return 1.0, 0.0, 0.0
-    product = float(x @ y)
+    product = dot(x, y)
     slope = product / square
     freedom = count - regressors.shape[1] - 1
     if slope <= 0 or freedom < 1:
         return 1.0, slope, 0.0
     residuals = y - slope * x
-    error = float(np.sqrt((residuals @ residuals) / freedom / square))
+    error = float(np.sqrt(dot(residuals, residuals) / freedom / square))
     partial = float(_partial(y[np.newaxis], x, basis)[0]) - 1e-12
     least_shift = max(1, int(FAR * count))
     shifts = np.array([np.roll(y, shift) for shift in range(least_shift, count - least_shift + 1)])
@@ -260,10 +260,10 @@ def _test(
 def _p_of_steps(x: Floats, y: Floats) -> float:
     """Return the p-value that changes of both from one block to the next go together (one-sided t test)."""
     dx, dy = np.diff(x), np.diff(y)
-    norm = float(np.sqrt((dx @ dx) * (dy @ dy)))
+    norm = float(np.sqrt(dot(dx, dx) * dot(dy, dy)))
     if norm == 0:
         return 1.0
-    correlation = float(dx @ dy) / norm
+    correlation = dot(dx, dy) / norm
     # Neighbouring changes share a block, so that two thirds of them count as independent.
     freedom = max(1.0, len(dx) / 1.5 - 2)
     statistic = correlation * np.sqrt(freedom / max(1e-12, 1 - correlation**2))

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, series
+from becalm.stats.arrays import Floats, dot, series
 
 ROUNDS = 3
 """The number of rounds in which the correction for the estimated mean converges."""
@@ -67,7 +67,7 @@ def _pair_sums(values: Floats) -> Floats:
     count = len(values)
     centred = values - values.mean()
     lags = min(LAGS, count) // 2 * 2
-    covariance = np.array([centred[: count - lag] @ centred[lag:] for lag in range(lags)])
+    covariance = np.array([dot(centred[: count - lag], centred[lag:]) for lag in range(lags)])
     sums = covariance.reshape(-1, 2).sum(axis=1)
     if covariance[0] > 0.0 and (sums.min() <= 0.0 or lags >= count - 1):
         return np.asarray(sums / covariance[0])

@@ -27,7 +27,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, clip, median_of, series
+from becalm.stats.arrays import Floats, clip, dot, median_of, series
 from becalm.stats.huber import BOUND, psi, scale
 from becalm.stats.normal import ndtr
 from becalm.stats.power import detectable
@@ -275,26 +275,38 @@ class PairedScore:
 
         The estimate b is shrunk to b - var(b) / b, so that a few pairs of white noise are left alone.
         """
-        slope = clip(self.pairs.drift - anchor * self.pairs.label, -self.limit, self.limit)
-        product = clip(centred, -self.limit, self.limit) * slope
-        total, square = float(product.sum()), slope * slope
+        slope = self._slopes(anchor)
+        product = clip(centred, -self.limit, self.limit)
+        product *= slope
+        total = float(product.sum())
         if total <= 0.0:
             return 0.0
-        share = total / float(square.sum())
-        noise = product - share * square
-        return min(1.0, max(0.0, share - float(noise @ noise) / (total * float(square.sum()))))
+        square = np.square(slope, out=slope)
+        squares = float(square.sum())
+        share = total / squares
+        noise = product
+        noise -= np.multiply(square, share, out=square)
+        return min(1.0, max(0.0, share - dot(noise, noise) / (total * squares)))
+
+    def _slopes(self, theta: float) -> Floats:
+        """Return the limited slope of each pair under theta. Here and below few new arrays are made: there may be
+        millions of pairs."""
+        slopes = self.pairs.label * -theta
+        slopes += self.pairs.drift
+        return clip(slopes, -self.limit, self.limit)
 
     def residuals(self, theta: float) -> Floats:
         """Return e_i(theta), shape (pairs,), decreasing in theta."""
         e = self.pairs.difference - theta
         if self.beta > 0.0:
-            e -= self.beta * clip(self.pairs.drift - theta * self.pairs.label, -self.limit, self.limit)
+            slopes = self._slopes(theta)
+            e -= np.multiply(slopes, self.beta, out=slopes)
         return e
 
     def scores(self, theta: float) -> Floats:
         """Return psi(e_i / s), shape (pairs,)."""
         e = self.residuals(theta)
-        return psi(e / self.scale) if self.scale > 0.0 else np.sign(e)
+        return psi(np.divide(e, self.scale, out=e)) if self.scale > 0.0 else np.sign(e)
 
     def slope(self, theta: float) -> float:
         """Return the derivative of the sum of the scores with respect to theta, negated."""
@@ -307,7 +319,7 @@ class PairedScore:
 def standardised(pairs: PairedSample, theta: float) -> float:
     """Return S / sqrt(V), 0 when both vanish, with scale and beta computed under the tested theta."""
     scores = pairs.score(theta).scores(theta)
-    root_v = math.sqrt(float(scores @ scores))
+    root_v = math.sqrt(dot(scores, scores))
     return float(scores.sum()) / root_v if root_v > 0.0 else 0.0
 
 
@@ -330,7 +342,7 @@ def standard_error(score: Scored, estimate: float) -> float:
     if score.scale == 0.0:
         return 0.0
     slope = score.slope(estimate)
-    return math.sqrt(float(scores @ scores)) / slope if slope > 0.0 else math.inf
+    return math.sqrt(dot(scores, scores)) / slope if slope > 0.0 else math.inf
 
 
 def interval(pairs: PairedSample, estimate: float, step: float, critical: float) -> tuple[float, float]:

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, medians_of, series
+from becalm.stats.arrays import Floats, dot, medians_of, series
 from becalm.stats.normal_scores import memory, normal_scores
 
 LEVEL = 0.01
@@ -46,7 +46,7 @@ def period(x: npt.ArrayLike) -> Period:
         return Period(False, 0.0, 0.0, 1.0)
     scores = normal_scores(values)
     order = np.arange(count) - (count - 1) / 2
-    scores = scores - scores.mean() - float(order @ scores) / float(order @ order) * order
+    scores = scores - scores.mean() - dot(order, scores) / dot(order, order) * order
     power = np.abs(np.fft.rfft(scores)[1 : (count - 1) // 2 + 1]) ** 2
     power = power / memory(scores, 2).spectrum(np.arange(1, len(power) + 1) / count)
     wide, narrow = (_background(power, min(width, len(power))) for width in (NEIGHBOURS, NEIGHBOURS // 3))
@@ -60,7 +60,7 @@ def period(x: npt.ArrayLike) -> Period:
     p_value = -math.expm1(len(power) * math.log1p(-min(single, 1 - 1e-16)))
     length = count / (best + 1)
     wave = np.exp(-2j * np.pi * np.arange(count) / length)
-    share = 2 * float(np.abs(scores @ wave)) ** 2 / (count * float(scores @ scores))
+    share = 2 * float(np.abs((scores * wave).sum())) ** 2 / (count * dot(scores, scores))
     return Period(p_value < LEVEL, length, min(share, 1.0), p_value)
 
 

@@ -13,7 +13,7 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from becalm.stats.arrays import Floats, median_of, medians_of, quantiles, series
+from becalm.stats.arrays import Floats, dot, median_of, medians_of, quantiles, series
 from becalm.stats.bimodality import Modes, bimodal
 from becalm.stats.effective_sample_size import correlation_time, correlations
 from becalm.stats.huber import NORMAL_MAD, scale
@@ -158,8 +158,8 @@ def drift(x: npt.ArrayLike) -> Drift:
         return Drift(False, 0.0, 1.0)
     scores = normal_scores(values)
     order = np.arange(count) - (count - 1) / 2.0
-    square = float(order @ order)
-    slope = float(order @ scores) / square
+    square = dot(order, order)
+    slope = dot(order, scores) / square
     residuals = scores - slope * order
     tau = max(memory(residuals, 2).time, correlation_time(residuals * order))
     # The relative error of tau is about the root of 2 tau / n; a trend must show in spite of that.
@@ -167,7 +167,7 @@ def drift(x: npt.ArrayLike) -> Drift:
     freedom = count / tau - 2.0
     if freedom < 1.0:
         return Drift(False, _change(values), 1.0)
-    error = math.sqrt(float(residuals @ residuals) / (count - 2) * tau / square * (count / tau) / freedom)
+    error = math.sqrt(dot(residuals, residuals) / (count - 2) * tau / square * (count / tau) / freedom)
     p_value = 2 * float(stdtr(freedom, -abs(slope) / error)) if error > 0.0 else 0.0
     return Drift(p_value < LEVEL, _change(values), p_value)
 

@@ -1,9 +1,11 @@
 """Requirements of every series, and quantiles of one."""
 
+import math
+
 import numpy as np
 import pytest
 
-from becalm.stats.arrays import among, distinct, median_of, medians_of, quantile, quantiles, series
+from becalm.stats.arrays import ONE_THREAD, LONG, among, clip, distinct, dot, median_of, medians_of, quantile, quantiles, series
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
@@ -60,3 +62,24 @@ def test_different_values_and_their_number_are_those_of_numpy():
     expected = np.unique(ordered, return_counts=True)
     assert (values.tolist(), counts.tolist()) == (expected[0].tolist(), expected[1].tolist())
     assert [len(part) for part in distinct(ordered[:0])] == [0, 0]
+
+
+@pytest.mark.parametrize("count", [0, 3, ONE_THREAD, ONE_THREAD + 1, 2 * ONE_THREAD + 7])
+def test_long_series_are_multiplied_in_parts_that_one_thread_takes(count):
+    parts = []
+
+    class Recorded(np.ndarray):
+        def __matmul__(self, other):
+            parts.append(len(self))
+            return np.asarray(self) @ np.asarray(other)
+
+    one, other = np.random.default_rng(count).normal(size=(2, count))
+    assert dot(one.view(Recorded), other) == pytest.approx(math.fsum(one * other), rel=1e-12, abs=1e-9)
+    assert sum(parts) == count
+    assert max(parts) <= ONE_THREAD
+
+
+@pytest.mark.parametrize("count", [0, 3, LONG - 1, LONG])
+def test_short_and_long_series_are_limited_alike(count):
+    values = np.random.default_rng(1).normal(size=count)
+    assert clip(values, -0.5, 1.0).tolist() == [min(max(value, -0.5), 1.0) for value in values]
