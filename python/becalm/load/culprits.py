@@ -11,13 +11,16 @@ Public: waiting; Block, culprits_of for `becalm.load.disk_culprits`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Sequence
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from msgspec.structs import replace
 
 from becalm.load.counted_waits import by_count
+from becalm.load.covered import loaded
 from becalm.load.cpu_competition import MATERIAL
 from becalm.load.others import CountedWaits, Others, OthersReading, ProcessUse, QuotaCounts
 from becalm.load.record import Load
@@ -47,23 +50,26 @@ class Block(NamedTuple):
 
 
 def waiting(
-    runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Others], quota_cpus: float | None = None
+    runs: Iterable[Run], loads: Sequence[Load], others: Sequence[Others], quota_cpus: float | None = None
 ) -> Waiting | None:
     """Return the waits of runs by cause; None where no load has them.
 
     `runs`: all runs of a study, or the selected ones; loads and others of further runs are left out. All arguments are
-    in the order of the runs. Nothing is
-    estimated where the kernel counted who ran during the waits (`becalm.load.counted_waits`).
+    in the order of the runs, which are read once. Nothing is estimated where the kernel counted who ran during the
+    waits (`becalm.load.counted_waits`).
     """
-    by_seq = {run.seq: run for run in runs}
-    inside: list[tuple[Load, list[Run]]] = []
-    for load in loads:
-        mine = [by_seq[seq] for seq in range(load.first, load.last + 1) if seq in by_seq]
-        if mine and len(mine) == load.last - load.first + 1 and load.wait_ns is not None:
-            inside.append((load, mine))
-    if not inside:
+    seqs = array("q")
+
+    def noted() -> Iterator[Run]:
+        """Yield the runs and keep their numbers: 8 bytes a run."""
+        for run in runs:
+            seqs.append(run.seq)
+            yield run
+
+    passing = noted() if any(record.quotas for record in others) else runs
+    parts = [_part(load, own) for load, own in loaded(passing, loads) if load.wait_ns is not None]
+    if not parts:
         return None
-    parts = [_part(load, mine) for load, mine in inside]
     blocks, hidden = _blocks(parts, others)
     wall_ns = float(sum(part.wall_ns for part in parts))
     quota_ns = float(sum(part.quota_ns for part in parts))
@@ -73,7 +79,7 @@ def waiting(
     least_own = sum(max(0.0, min(b.own_ns, b.wait_ns - _all_ns(b.reading))) for b in blocks if b.reading is not None)
     least_own = min(least_own, most_own)
     waits = Waiting(
-        runs=sum(len(mine) for _, mine in inside),
+        runs=sum(part.runs for part in parts),
         wall_ns=wall_ns,
         lost_ns=wait_ns + quota_ns + stolen_ns,
         others_ns=wait_ns - most_own,
@@ -81,13 +87,13 @@ def waiting(
         quota_ns=quota_ns,
         hypervisor_ns=stolen_ns,
         unknown_ns=most_own - least_own,
-        cpus=inside[0][0].own_cpus or inside[0][0].cpus,
+        cpus=parts[0].load.own_cpus or parts[0].load.cpus,
         quota_cpus=quota_cpus,
-        quotas=_quotas(others, by_seq),
+        quotas=_quotas(others, seqs),
         several=any(part.several for part in parts),
-        scope=min((load.scope for load, _ in inside), key=("leader", "group", "tree").index),
+        scope=min((part.load.scope for part in parts), key=("leader", "group", "tree").index),
     )
-    if counted := _counted([load for load, _ in inside], others):
+    if counted := _counted([part.load for part in parts], others):
         return by_count(waits, counted)
     known = [block for block in blocks if block.reading is not None]
     if waits.others_ns < MATERIAL * wall_ns or not known:
@@ -100,17 +106,18 @@ def waiting(
 
 def _counted(loads: Sequence[Load], others: Sequence[Others]) -> list[CountedWaits]:
     """Return what was counted around these loads; nothing where a record around one of them lacks it."""
-    seqs = {seq for load in loads for seq in range(load.first, load.last + 1)}
-    records = [record for record in others if not seqs.isdisjoint(range(record.first, record.last + 1))]
+    begins, ends = [load.first for load in loads], [load.last for load in loads]
+    records = [record for record in others if bisect_left(ends, record.first) < bisect_right(begins, record.last)]
     counted = [record.waits for record in records if record.waits is not None]
     return counted if len(counted) == len(records) else []
 
 
-def _quotas(others: Sequence[Others], runs: Container[int]) -> tuple[QuotaCounts, ...]:
-    """Return the counts of quotas around some runs, by `seq`; records that also cover other runs are left out."""
+def _quotas(others: Sequence[Others], seqs: Sequence[int]) -> tuple[QuotaCounts, ...]:
+    """Return the counts of quotas around the runs of ascending numbers; records that also cover other runs are left
+    out."""
     sums: dict[tuple[str, float], QuotaCounts] = {}
     for record in others:
-        if not all(seq in runs for seq in range(record.first, record.last + 1)):
+        if bisect_right(seqs, record.last) - bisect_left(seqs, record.first) <= record.last - record.first:
             continue
         for more in record.quotas:
             key = more.group, more.cpus
@@ -125,10 +132,10 @@ def _quotas(others: Sequence[Others], runs: Container[int]) -> tuple[QuotaCounts
 
 
 class _Part(NamedTuple):
-    """A load with its runs, in ns: wall time, waits without those for a quota, and CPU time."""
+    """A load with the number of its runs, and in ns: wall time, waits without those for a quota, and CPU time."""
 
     load: Load
-    runs: list[Run]
+    runs: int
     wall_ns: float
     wait_ns: float
     own_ns: float
@@ -149,7 +156,7 @@ def _part(load: Load, runs: list[Run]) -> _Part:
     steal, busy = load.steal_ns, load.busy_ns
     stolen_ns = 0.0 if not steal or not busy else steal * min(1.0, cpu_ns / busy) / times.width
     own_ns = min(wait_ns, _most_own(times, load, cpu_ns))
-    return _Part(load, runs, wall_ns, wait_ns, own_ns, quota_ns, stolen_ns, cpu_ns, times.several)
+    return _Part(load, len(runs), wall_ns, wait_ns, own_ns, quota_ns, stolen_ns, cpu_ns, times.several)
 
 
 def _most_own(times: Times, load: Load, cpu_ns: float) -> float:
@@ -207,7 +214,7 @@ def _timed(readings: Sequence[OthersReading], parts: Sequence[_Part]) -> Sequenc
 
     Of several tasks, some may have ended before a reading, together with the count of their waits.
     """
-    if len(readings) == 1 or (len(parts) == 1 and len(parts[0].runs) == 1 and not parts[0].several):
+    if len(readings) == 1 or (len(parts) == 1 and parts[0].runs == 1 and not parts[0].several):
         return readings
     taken = tuple(use for reading in readings for use in reading.taken)
     interval_ns = sum(reading.interval_ns for reading in readings)

@@ -17,7 +17,7 @@ Public: DiskWaiting, disk_waiting, ALONE_NS.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 from msgspec.structs import replace
@@ -71,7 +71,7 @@ class DiskWaiting(msgspec.Struct, frozen=True):
         return self.lost_ns >= MATERIAL * self.wall_ns > 0 and others >= LARGER_PART * self.disk_bytes > 0
 
 
-def disk_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Others]) -> DiskWaiting | None:
+def disk_waiting(runs: Iterable[Run], loads: Sequence[Load], others: Sequence[Others]) -> DiskWaiting | None:
     """Return the waits of runs for disks and the processes that moved bytes meanwhile; None where not recorded.
 
     All arguments are in the order of the runs, as for `waiting`; records of further runs are left out.

@@ -10,7 +10,7 @@ Pure functions: records in, a MemoryWaiting out. Public: MemoryWaiting, memory_w
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -50,7 +50,7 @@ class MemoryWaiting(msgspec.Struct, frozen=True):
         return self.lost_ns >= MATERIAL * self.wall_ns > 0 and self.grown_bytes > self.own_bytes
 
 
-def memory_waiting(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Others]) -> MemoryWaiting | None:
+def memory_waiting(runs: Iterable[Run], loads: Sequence[Load], others: Sequence[Others]) -> MemoryWaiting | None:
     """Return the waits of runs for memory and who grew meanwhile; None where not recorded.
 
     All arguments are in the order of the runs, as for `waiting`; records of further runs are left out.

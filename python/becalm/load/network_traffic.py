@@ -8,7 +8,7 @@ Pure functions: records in, a NetworkUse out. Public: NetworkUse, network_use.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
@@ -59,7 +59,7 @@ class NetworkUse(msgspec.Struct, frozen=True):
         )
 
 
-def network_use(runs: Sequence[Run], loads: Sequence[Load], others: Sequence[Others]) -> NetworkUse | None:
+def network_use(runs: Iterable[Run], loads: Sequence[Load], others: Sequence[Others]) -> NetworkUse | None:
     """Return who used the network during runs; None where it was not counted.
 
     All arguments are in the order of the runs, as for `waiting`; records of further runs are left out.

@@ -8,7 +8,7 @@ Public: reported_waits, KINDS.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
@@ -23,17 +23,17 @@ KINDS = ("waits", "disk_waits", "memory_waits", "network_use")
 
 
 def reported_waits(
-    loads: Sequence[Load], runs: Callable[[], Sequence[Run]], others: Sequence[Others], quota_cpus: float | None
+    loads: Sequence[Load], runs: Callable[[], Iterable[Run]], others: Sequence[Others], quota_cpus: float | None
 ) -> Iterator[tuple[str, msgspec.Struct]]:
     """Yield the kind of finding and its numbers for all waits that are known and material.
 
-    `runs`: a function that returns the runs of the study, called only where they are needed.
+    `runs`: a function that returns the runs of the study in order, called for each kind that needs them.
     """
     interval_ns = sum(load.interval_ns for load in loads)
 
     def may_matter(waits_ns: int) -> bool:
-        """Return whether waits may be material; the programs ran for only a part of the interval."""
-        return waits_ns >= MATERIAL * interval_ns / 2 > 0
+        """Return whether waits may be material and whose; the programs ran for only a part of the interval."""
+        return bool(others) and waits_ns >= MATERIAL * interval_ns / 2 > 0
 
     if not undisturbed(loads):
         from becalm.load.culprits import waiting

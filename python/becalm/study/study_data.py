@@ -77,7 +77,7 @@ class StoredData(msgspec.Struct, frozen=True):
         """Yield the waits as StudyData describes."""
         store, study = self.store, self.study
         quota = quota_cpus(store.study(study).facts)
-        return reported_waits(store.loads(study), lambda: list(store.runs(study)), store.others(study), quota)
+        return reported_waits(store.loads(study), lambda: store.runs(study), store.others(study), quota)
 
     def texts(self) -> Mapping[int, tuple[str, str]]:
         """Return the texts as StudyData describes."""

@@ -149,7 +149,7 @@ def _waits(store: Store, stored: StoredStudy, loads: Sequence[Load]) -> Iterator
     names = stored.study.workloads
     name = names[0].name if len(names) == 1 else ""
     waits = reported_waits(
-        loads, lambda: list(store.runs(stored.number)), store.others(stored.number), quota_cpus(stored.facts)
+        loads, lambda: store.runs(stored.number), store.others(stored.number), quota_cpus(stored.facts)
     )
     for kind, wait in waits:
         # Waits for a CPU whose causes were not recorded are in the waterfall.
