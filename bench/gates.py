@@ -5,9 +5,10 @@
     python bench/gates.py --report           the tables of what was done so far
 
 A gate has a limit of 2, 0.5 or 0.2 %. Half of the checks compare a program with itself; in the others the new one does
-more of the same work. The loop takes 1.5 times the limit longer, by its number of steps; the inputs of gzip, sort,
-python, cc and sqlite are longer by what takes twice the limit, as far as timing inputs of two sizes in turn tells. Half
-of the checks run alone, half next to two busy processes. All are in random order; each is on disk when the next begins.
+more work. The loop takes 1.5 times the limit longer, by its number of steps. Before gzip, sort, python, cc and sqlite
+that loop runs, with no steps before the old build and, before the new one, with as many as take twice the limit of the
+program's time. (What a longer input adds is not known as exactly.) Half of the checks run alone, half next to two busy
+processes. All are in random order; each is on disk when the next begins.
 """
 
 from __future__ import annotations
@@ -31,36 +32,37 @@ from pathlib import Path
 sys.path.extend(str(Path(__file__).parents[1] / name) for name in ("python",))
 
 from campaign import OUT, Log, Record, becalm_command, conclude, describe, share, table, work_off
-from loop import GRAIN, build
+from loop import GRAIN, Loop, build
 
 LIMITS = (0.02, 0.005, 0.002)
 BUDGET_S = 60
 WITHIN, ABOVE, UNDECIDED = 0, 1, 5
 """Exit codes of `becalm check`."""
 
-LOOP_TIMES, INPUT_TIMES = 1.5, 2.0
-"""Differences in limits: the loop's is exact, those of inputs are calibrated."""
+LOOP_TIMES, PROGRAM_TIMES = 1.5, 2.0
+"""Differences in limits: the loop's is exact, those of real programs follow from a calibration."""
 
 STEPS = 30_000 * GRAIN
-LARGER = 1.5
-"""The larger input of a calibration, in sizes of the smaller one."""
+
+STEPS_FIRST = '"$0" "$1" && shift && exec "$@"'
+"""A shell's program: the loop with its steps, then the program whose arguments follow."""
 
 Argv = list[str]
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program whose work is a number: `command` returns what does so much of it; `slope` is the share of its time
-    that follows the work, 1 for all of it."""
+    """A program that can do more work: `command` makes a number of steps of the loop, too; all of it takes the time of
+    `steps` of them."""
 
     name: str
-    work: int
+    own_steps: int
     command: Callable[[int], Argv]
-    slope: float
+    steps: float
 
     def builds(self, difference: float) -> tuple[Argv, Argv]:
         """Return the commands before and after a change of this size, a fraction of the time."""
-        return self.command(self.work), self.command(self.work + round(self.work * difference / self.slope))
+        return self.command(self.own_steps), self.command(self.own_steps + round(self.steps * difference))
 
 
 def text_of(place: Path, name: str, lines: int) -> str:
@@ -94,7 +96,7 @@ def commands(place: Path) -> dict[str, tuple[int, Callable[[int], Argv]]]:
         "gzip": (12_000, lambda work: ["gzip", "-c", text_of(place, "text", work)]),
         "sort": (30_000, lambda work: ["sort", text_of(place, "text", work)]),
         "python": (800_000, lambda work: [*python, f"for _ in range({work}): pass"]),
-        "cc": (300, lambda work: ["cc", "-O1", "-c", "-o", "/dev/null", functions_of(place, work)]),
+        "cc": (60, lambda work: ["cc", "-O1", "-c", "-o", "/dev/null", functions_of(place, work)]),
         "sqlite": (20_000, lambda work: [*python, ROWS + INSERT.format(work) + SUM]),
     }
 
@@ -106,23 +108,28 @@ def seconds(argv: Argv) -> float:
     return time.monotonic() - begun
 
 
-def slope(work: int, command: Callable[[int], Argv], rounds: int) -> float:
-    """Return the share of a program's time that follows its work, by two sizes in turn."""
-    sizes = [command(work), command(round(work * LARGER))]
+def steps_of(argv: Argv, loop: Loop, rounds: int) -> float:
+    """Return how many steps of the loop take as long as a program, by timing it and two loops in turn."""
     ratios = []
     for _ in range(rounds):
-        small, large = map(seconds, sizes)
-        ratios.append(large / small)
-    return (statistics.median(ratios) - 1) / (LARGER - 1)
+        whole, none, some = (seconds(timed) for timed in (argv, loop.argv(0), loop.argv(STEPS)))
+        ratios.append(whole / (some - none))
+    return statistics.median(ratios) * STEPS
+
+
+def with_steps(loop: Loop, argv: Argv, steps: int) -> Argv:
+    """Return a command that makes steps of the loop before it becomes the program."""
+    return ["sh", "-c", STEPS_FIRST, *loop.argv(steps), *argv]
 
 
 def programs(place: Path, rounds: int) -> list[Program]:
     """Return the loop and the real programs, calibrated."""
     loop = build(place)
     loop.check(STEPS)
-    result = [Program("loop", STEPS, loop.argv, 1.0)]
+    result = [Program("loop", STEPS, loop.argv, STEPS)]
     for name, (work, command) in commands(place).items():
-        result.append(Program(name, work, command, slope(work, command, rounds)))
+        delayed = partial(with_steps, loop, command(work))
+        result.append(Program(name, 0, delayed, steps_of(delayed(0), loop, rounds)))
     return result
 
 
@@ -140,7 +147,7 @@ def neighbours(number: int) -> Iterator[None]:
 
 def trial(number: int, program: Program, limit: float, busy: bool, differs: bool, place: Path, budget_s: int) -> Record:
     """Run one check."""
-    times = LOOP_TIMES if program.name == "loop" else INPUT_TIMES
+    times = LOOP_TIMES if program.name == "loop" else PROGRAM_TIMES
     difference = times * limit if differs else 0.0
     builds = program.builds(difference)
     words = ["check", "--fail-above", f"{100 * limit:g}%", "--budget", f"{budget_s}s", "--no-store", "--json"]
@@ -247,7 +254,7 @@ def main() -> int:
     parser.add_argument("--checks", type=int, default=1_000)
     parser.add_argument("--budget", type=int, default=BUDGET_S, help="seconds for one check at most")
     parser.add_argument("--seconds", type=float, default=0, help="stop after this time; 0 is never")
-    parser.add_argument("--rounds", type=int, default=40, help="pairs of executions that calibrate a program")
+    parser.add_argument("--rounds", type=int, default=40, help="executions that calibrate a program")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="a dozen checks of 3 s: shows that it works")
     parser.add_argument("--report", action="store_true", help="print the tables only")

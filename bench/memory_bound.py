@@ -25,12 +25,14 @@ sys.path.extend(str(Path(__file__).parents[1] / name) for name in ("python",))
 
 from becalm.hosts.agent import agent_path
 from campaign import OUT, Log, Record, becalm_command, conclude, describe, share, table, work_off
-from gates import LARGER, seconds
+from gates import seconds
 from tools import chosen_schedule
 
 PAIRS = ("triads", "chases", "triad and chase")
 TRIAD_WORK, CHASE_WORK = 50_000_000, 200_000
 MORE = 1.1
+LARGER = 1.5
+"""The larger work of a calibration, in units of the smaller one."""
 SIZES = {"triad": 24 << 20, "chase": 8 << 20}
 Kernel = tuple[str, int]
 

@@ -1,10 +1,12 @@
 """The bench of gates: its plan has every kind equally often, and its tables count right and wrong answers."""
 
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
 import gates
+from loop import Loop
 
 
 def record(code, *, limit=0.02, busy=False, difference=0.0, program="loop"):
@@ -30,9 +32,17 @@ def test_the_tables_count_alarms_finds_and_what_is_undecided():
 
 
 def test_the_second_build_does_as_much_more_work_as_the_difference_needs():
-    program = gates.Program("half", 1000, lambda work: ["run", str(work)], slope=0.5)
+    program = gates.Program("half", 1000, lambda steps: ["run", str(steps)], steps=2000.0)
     assert program.builds(0.01) == (["run", "1000"], ["run", "1020"])
     assert program.builds(0.0) == (["run", "1000"], ["run", "1000"])
+
+
+def test_a_real_program_is_preceded_by_steps_of_the_loop():
+    loop = Loop(Path("/b/loop"))
+    before, after = (gates.with_steps(loop, ["sort", "a b"], steps) for steps in (0, 7))
+    assert before[:2] == ["sh", "-c"]
+    assert before[3:] == ["/b/loop", "000000000000", "sort", "a b"]
+    assert after[3:] == ["/b/loop", "000000000007", "sort", "a b"]
 
 
 @pytest.mark.parametrize("name", ["gzip", "sort", "python", "cc", "sqlite"])
