@@ -17,6 +17,7 @@ from becalm.stats.arrays import Floats, median_of, series
 from becalm.stats.describe import describe
 from becalm.stats.effective_sample_size import correlations
 from becalm.stats.paired import RepeatedPairs
+from becalm.stats.power import detectable_in_pairs
 
 PROGRAM_NS = 20e6
 """The length of the programs for which a detectable difference is stated, typical of programs that people compare."""
@@ -92,7 +93,8 @@ def detectable(
     reference, candidate = start + first, start + 1 - first
     estimate = RepeatedPairs().look(times[reference], times[candidate], reference, candidate, 1.0)
     pairs_in_budget = budget_s * 1e9 / (2 * (program_ns + gap_ns))
-    return math.expm1(estimate.detectable * math.sqrt(pairs / pairs_in_budget))
+    error = estimate.standard_error * math.sqrt(pairs / pairs_in_budget)
+    return math.expm1(detectable_in_pairs(error, estimate.critical, pairs_in_budget))
 
 
 def stolen_and_others(loads: Sequence[Load], runs: Sequence[Run]) -> tuple[float | None, float | None]:

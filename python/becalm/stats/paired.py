@@ -30,7 +30,7 @@ import numpy.typing as npt
 from becalm.stats.arrays import Floats, clip, dot, median_of, series
 from becalm.stats.huber import BOUND, psi, scale
 from becalm.stats.normal import ndtr
-from becalm.stats.power import detectable
+from becalm.stats.power import detectable_in_pairs
 from becalm.stats.root_finding import Function, outward, root
 from becalm.stats.sequential import ErrorSpending
 
@@ -42,8 +42,7 @@ class PairedEstimate(msgspec.Struct, frozen=True):
     """The estimate of log(candidate / reference) from the pairs, in log units except `pairs`, `critical` and `p_value`.
 
     - `low`, `high`: valid at all looks jointly; infinite while nothing is known
-    - `detectable`: the true difference that would have been detected at this look with probability 0.8, (critical +
-      0.84) standard errors
+    - `detectable`: the true difference that would have been detected at this look with probability 0.8
     - `p_value`: two-sided, for this look alone, not corrected for repeated looks
     - `adjusted`: beta, the share of the neighbours' slope that was subtracted; 0 means none
     """
@@ -154,7 +153,7 @@ class RepeatedPairs:
             standard_error=error,
             pairs=pairs.count,
             critical=self._critical,
-            detectable=detectable(error, self._critical),
+            detectable=detectable_in_pairs(error, self._critical, pairs.coins),
             p_value=2 * float(ndtr(-abs(standardised(pairs, 0.0)))),
             adjusted=score.beta,
         )

@@ -6,6 +6,7 @@ import math
 
 from becalm.stats.arrays import level
 from becalm.stats.normal import ndtr, ndtri
+from becalm.stats.root_finding import root
 from becalm.stats.student import stdtrit
 
 MOST = 10**9
@@ -54,6 +55,28 @@ def t_sample_size(effect: float, power: float = 0.8, alpha: float = 0.05, sample
 def detectable(standard_error: float, critical: float, power: float = 0.8) -> float:
     """Return the true difference that a test with this `critical` value detects with probability `power`."""
     return (critical + float(ndtri(level(power)))) * standard_error
+
+
+def detectable_in_pairs(standard_error: float, critical: float, pairs: float, power: float = 0.8) -> float:
+    """Return the true difference that S / sqrt(V) of so many pairs (`becalm.stats.paired`) detects with probability
+    `power`; infinite where none can reach the critical value.
+
+    V is computed under the tested difference and contains it. With n degrees of freedom, a difference of z standard
+    errors moves the statistic only to z / sqrt(1 + z^2 / n), below the root of n, and its standard deviation falls to
+    (1 + z^2 / n)^(-3/2), by the delta method. For many pairs that is `detectable`.
+    """
+    freedom = pairs - 1.0
+    if not math.isfinite(standard_error) or freedom <= critical * critical:
+        return math.inf
+    root_n, quantile = math.sqrt(freedom), float(ndtri(level(power)))
+
+    def beyond(share: float) -> float:
+        """Return how far the statistic is beyond the critical value, by share = z / sqrt(n + z^2)."""
+        return root_n * share - quantile * (1.0 - share * share) ** 1.5 - critical
+
+    share = root(beyond, 0.0, 1.0, 1e-9)
+    z = root_n * share / math.sqrt(1.0 - share * share)
+    return z * math.sqrt(pairs / freedom) * standard_error
 
 
 def pairs_for(difference: float, standard_error: float, pairs: int, critical: float = 2.2, power: float = 0.8) -> int:
