@@ -4,7 +4,7 @@
     python bench/aa.py --report
 
 Every difference called is wrong by construction, and every interval should hold zero. Programs are mixed in random
-order. `--tools becalm,hyperfine,pyperf` gives the others the same wall time. Ctrl-C keeps everything finished.
+order. `--tools auto,hyperfine,pyperf` gives the others the same wall time. Ctrl-C keeps everything finished.
 """
 
 from __future__ import annotations
@@ -109,10 +109,10 @@ def report(result: Record) -> str:
 def judged(rows: Sequence[Record]) -> list[str]:
     """Report for each goal of the project whether becalm meets it in these comparisons."""
     return [
-        f"{share(r['different'], r['comparisons'])} called different, wanted at most {percent(WANTED, 0)}: "
+        f"{r['reading']}: {share(r['different'], r['comparisons'])} called different, wanted at most {percent(WANTED, 0)}: "
         + ("met" if r["different"] <= WANTED * r["comparisons"] else "not met")
         for r in rows
-        if r["reading"] == "becalm" and r["program"] == "all"
+        if r["reading"].startswith("becalm") and r["program"] == "all"
     ]
 
 
@@ -121,7 +121,7 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--comparisons", type=int, default=50, help="comparisons of each program with itself")
     parser.add_argument("--budget", type=float, default=2.0, help="seconds for each tool and comparison")
-    parser.add_argument("--tools", default="becalm")
+    parser.add_argument("--tools", default="turns,auto")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--out", type=Path, default=OUT / "aa.json", help="trials go to the same name, .jsonl")
     parser.add_argument("--quick", action="store_true", help="one comparison of 1 s each: shows that it works")

@@ -197,7 +197,7 @@ def summary(result: Record) -> str:
         for reading, rows in by_reading.items()
         if {0.0, SEEN} <= rows.keys()
     ]
-    head = ["Verdict by", "Identical programs called different", f"{percent(SEEN)} seen", "Standard error"]
+    head = ["Verdict by", "Identical programs called different", f"{percent(SEEN)} seen", "Robust standard error"]
     return table(head, lines)
 
 
@@ -238,7 +238,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--trials", type=int, default=20, help="trials at each difference")
     parser.add_argument("--trials-zero", type=int, default=100, help="trials of identical programs")
     parser.add_argument("--differences", default="0,0.003,0.01,0.02", help="fractions, separated by commas")
-    parser.add_argument("--tools", default="becalm,at-once,auto,hyperfine,pyperf,pairs")
+    parser.add_argument("--tools", default="turns,at-once,auto,hyperfine,pyperf,pairs")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument(
         "--out", type=Path, default=OUT / "discriminate.json", help="trials go to the same name, .jsonl"

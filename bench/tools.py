@@ -101,7 +101,7 @@ class Becalm:
     """`becalm compare --budget`, in turns: what it needs to start and to conclude is learned, and taken off the
     budget."""
 
-    name = "becalm"
+    name = "becalm, turns"
     schedule = "turns"
 
     def __init__(self, directory: Path) -> None:
@@ -298,7 +298,7 @@ def pyperf_values(file: Path) -> list[float]:
 def make_tools(names: Sequence[str], directory: Path) -> list[Tool]:
     """Return the tools of the given names. Raises SystemExit for an unknown name."""
     known: dict[str, type[Becalm] | type[Hyperfine] | type[Pyperf] | type[Pairs]] = {
-        "becalm": Becalm,
+        "turns": Becalm,
         "at-once": BecalmAtOnce,
         "auto": BecalmAuto,
         "hyperfine": Hyperfine,
