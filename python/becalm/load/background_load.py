@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from becalm.load.covered import RunWindow
 from becalm.load.cpu_competition import confined, others_share, stolen_share
 from becalm.load.delay import Competition, Delay, delay, mund
 from becalm.load.record import Load
@@ -58,13 +59,13 @@ def observed(
 ) -> list[Observed]:
     """Join counted good runs with their loads: one Observed for each load and program in it.
 
-    `names`: by workload. `around`: returns the competition for CPUs; without it, queue and CPUs of the load. Warm-ups,
+    Runs and loads are in the order of the runs. `names`: by workload. `around`: returns the competition for CPUs; without it, queue and CPUs of the load. Warm-ups,
     runs that did not end well, and loads without a good run are left out.
     """
-    by_seq = {run.seq: run for run in runs}
+    window = RunWindow(runs)
     observations = []
     for load in loads:
-        inside = [by_seq[seq] for seq in range(load.first, load.last + 1) if seq in by_seq]
+        inside = window.between(load.first, load.last)
         good = [run for run in inside if run.outcome == Outcome.OK and not run.warmup]
         own = own_cpu_ns(inside, load)
         for program in sorted({run.workload for run in good}):
@@ -84,6 +85,7 @@ def observed(
                     mixed=not whole,
                 )
             )
+    window.end()
     return observations
 
 

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any
 
 import msgspec
@@ -171,30 +172,28 @@ def _interval(row: Mapping[str, Any], machine: Mapping[str, Any], left_out: Impo
 def loads(intervals: Sequence[SarInterval], runs: Iterable[Run]) -> list[Load]:
     """Return a Load for each group of neighbouring runs that touched the same intervals; runs outside of all have none.
 
-    A run has a Load only when the intervals cover all of it without a gap.
+    Both are in order of time; the runs are read once. A run has a Load only when the intervals cover all of it without
+    a gap.
     """
     result = []
-    ordered = sorted(runs, key=lambda run: run.seq)
-    for touched, group in groupby(ordered, key=lambda run: _touched(intervals, run)):
-        if touched is not None:
-            same = list(group)
-            result.append(_load(intervals[touched[0] : touched[1] + 1], same[0].seq, same[-1].seq))
+    begins_ns, ends_ns = [interval.begin_ns for interval in intervals], [interval.end_ns for interval in intervals]
+
+    def touched(run: Run) -> tuple[int, int] | None:
+        """Return the indices of the first and the last interval of a run; None when a part of the run lies in none."""
+        # The length of an imported run may be unknown: then it has the load of the interval in which it began.
+        end_ns = run.started_ns + (run.wall_ns or 1)
+        first, last = bisect_right(ends_ns, run.started_ns), bisect_left(begins_ns, end_ns) - 1
+        if first > last:
+            return None
+        gaps = any(begins_ns[i + 1] - ends_ns[i] > ROUNDING_NS for i in range(first, last))
+        whole = begins_ns[first] <= run.started_ns and ends_ns[last] >= end_ns
+        return (first, last) if whole and not gaps else None
+
+    for place, group in groupby(runs, key=touched):
+        if place is not None:
+            seqs = [run.seq for run in group]
+            result.append(_load(intervals[place[0] : place[1] + 1], seqs[0], seqs[-1]))
     return result
-
-
-def _touched(intervals: Sequence[SarInterval], run: Run) -> tuple[int, int] | None:
-    """Return the indices of the first and the last interval of a run; None when a part of the run lies in none."""
-    # The length of an imported run may be unknown: then it has the load of the interval in which it began.
-    end_ns = run.started_ns + (run.wall_ns or 1)
-    inside = [
-        i for i, interval in enumerate(intervals) if interval.begin_ns < end_ns and interval.end_ns > run.started_ns
-    ]
-    if not inside:
-        return None
-    part = intervals[inside[0] : inside[-1] + 1]
-    gaps = any(later.begin_ns - earlier.end_ns > ROUNDING_NS for earlier, later in pairwise(part))
-    whole = part[0].begin_ns <= run.started_ns and part[-1].end_ns >= end_ns
-    return (inside[0], inside[-1]) if whole and not gaps else None
 
 
 def _load(part: Sequence[SarInterval], first: int, last: int) -> Load:

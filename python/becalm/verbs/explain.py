@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from statistics import fmean
 from typing import Any
@@ -106,7 +106,7 @@ def explain(
             if unreal := stored.study.options.get("emulated"):
                 findings.append(finding("emulated", {"reason": unreal}))
             around.setdefault(_machine(stored), []).extend(loads)
-            timed = [run for run in opened.runs(stored.number) if run.wall_ns is not None]
+            timed = (run for run in opened.runs(stored.number) if run.wall_ns is not None)
             _look(stored, timed, loads, program, seen)
             findings += _waits(opened, stored, loads)
         for stored in chosen:
@@ -197,7 +197,7 @@ def _machine(stored: StoredStudy) -> str:
 
 def _look(
     stored: StoredStudy,
-    runs: Sequence[Run],
+    runs: Iterable[Run],
     loads: Sequence[Load],
     program: str | None,
     seen: dict[tuple[str, str], _Seen],
@@ -208,8 +208,11 @@ def _look(
     # A program counts as another one under other settings, since they may change what it waits for.
     width = len(study.settings)
     names = [workload.name + _label(settings) for workload in study.workloads for settings in study.settings]
-    apart = [run._replace(workload=run.workload * width + run.settings) for run in runs]
-    rounds = {run.seq: run.round for run in runs}
+    rounds: dict[int, int] = {}
+    if plan is not None:
+        runs = list(runs)
+        rounds = {run.seq: run.round for run in runs}
+    apart = (run._replace(workload=run.workload * width + run.settings) for run in runs)
 
     def around(run: Run, load: Load) -> Competition:
         return circumstances(load, study.settings[run.settings], stored.facts)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +19,7 @@ from becalm.load import sadf
 from becalm.nouns.conform import conform
 from becalm.nouns.finding import Finding
 from becalm.nouns.result import Result
-from becalm.nouns.run import COLUMNS
+from becalm.nouns.run import COLUMNS, Run
 from becalm.report.document import Document
 from becalm.report.formats import FORMATS, FormatRow, format_row, read
 from becalm.report.formats.becalm_json import loads_to_json
@@ -343,13 +345,23 @@ def import_load(
             raise UsageError(
                 f"Study {number} has its own record of load, made with its runs, and keeps it: becalm explain {number}"
             )
-        runs = list(opened.runs(number))
-        if runs and not any(run.started_ns for run in runs):
+        seqs, stamped, unknown = array("q"), False, False
+
+        def noted() -> Iterator[Run]:
+            """Yield the runs, and note what the answer says of them."""
+            nonlocal stamped, unknown
+            for run in opened.runs(number):
+                seqs.append(run.seq)
+                stamped |= bool(run.started_ns)
+                unknown |= run.wall_ns is None
+                yield run
+
+        loads = sadf.loads(record.intervals, noted())
+        if seqs and not stamped:
             raise UsageError(
                 f"The runs of study {number} have no time stamps (hyperfine, for example, writes none), so "
                 "their place in the record is not known."
             )
-        loads = sadf.loads(record.intervals, runs)
         if not loads:
             span = f"{_moment(record.intervals[0].begin_ns)} to {_moment(record.intervals[-1].end_ns)}"
             raise UsageError(
@@ -358,11 +370,11 @@ def import_load(
                 )
             )
         opened.append_loads(number, loads)
-    covered = sum(any(load.first <= run.seq <= load.last for load in loads) for run in runs)
+    covered = sum(bisect_right(seqs, load.last) - bisect_left(seqs, load.first) for load in loads)
     remarks = list(record.left_out)
-    if any(run.wall_ns is None for run in runs):
+    if unknown:
         remarks.append("How long these runs took is not recorded: each has the load of the interval that it began in.")
-    return ImportedLoad(number, covered, len(runs), record.host, tuple(remarks))
+    return ImportedLoad(number, covered, len(seqs), record.host, tuple(remarks))
 
 
 def _machine(facts: Mapping[str, Any], number: int, named: str | None) -> str | None:

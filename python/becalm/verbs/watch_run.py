@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from becalm.errors import Interrupted, UnfinishedError, UsageError
 from becalm.hosts import Event, LoadDetail, Loads
+from becalm.load.covered import loaded
 from becalm.load.cpu_competition import circumstances
 from becalm.load.others import Others
 from becalm.load.record import Load, Series
@@ -164,9 +165,7 @@ def _times(document: Document, program: int) -> list[Times]:
     good = [r for r in document.runs if r.outcome == Outcome.OK and not r.warmup and r.workload == program]
     result: list[Times] = []
     taken: set[int] = set()
-    for load in document.loads:
-        mine = [run for run in good if load.first <= run.seq <= load.last]
-        if mine and len(mine) == load.last - load.first + 1:
-            result.append(times_of(mine, load))
-            taken |= {run.seq for run in mine}
+    for load, mine in loaded(good, document.loads):
+        result.append(times_of(mine, load))
+        taken |= {run.seq for run in mine}
     return result + [times_of([run]) for run in good if run.seq not in taken]

@@ -1,6 +1,7 @@
 """Records of sysstat: what they say as Loads, and which runs they belong to."""
 
 import json
+import random
 from datetime import UTC, datetime
 
 import pytest
@@ -86,6 +87,35 @@ def test_runs_get_the_intervals_that_they_touched(text):
     assert two.queue == (intervals[0].queue + intervals[1].queue) / 2
     assert two.queue_peak == max(interval.queue for interval in intervals[:2])
     assert (two.samples, two.cpus, two.level, two.exec_ns) == (2, 2, 0, None)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_run_has_a_load_where_intervals_cover_all_of_it(seed):
+    """As by looking at every interval for every run."""
+    draw = random.Random(seed)
+    intervals, end = [], 0
+    for _ in range(40):
+        begin = end + draw.choice([-1, 0, 0, 1, 5]) * sadf.ROUNDING_NS
+        end = begin + draw.randint(1, 3) * sadf.ROUNDING_NS
+        intervals.append(sadf.SarInterval(max(begin, 0), end, {}, 1, None))
+    starts = sorted(draw.randrange(end + 10**9) for _ in range(200))
+    runs = [run(seq, start, draw.randrange(1, 8 * 10**9)) for seq, start in enumerate(starts)]
+
+    def covers(own):
+        part = [i for i in intervals if i.begin_ns < own.started_ns + own.wall_ns and i.end_ns > own.started_ns]
+        gaps = any(b.begin_ns - a.end_ns > sadf.ROUNDING_NS for a, b in zip(part, part[1:], strict=False))
+        return (
+            bool(part)
+            and not gaps
+            and part[0].begin_ns <= own.started_ns
+            and part[-1].end_ns >= own.started_ns + own.wall_ns
+        )
+
+    loads = sadf.loads(intervals, iter(runs))
+    covered = {seq for load in loads for seq in range(load.first, load.last + 1)}
+    assert covered == {own.seq for own in runs if covers(own)}
+    assert covered
+    assert len(covered) < len(runs)
 
 
 def test_a_gap_in_the_record_covers_no_run(text):
