@@ -248,10 +248,10 @@ def _called(uses: Sequence[ProcessUse]) -> str:
 def _table(
     blocks: Sequence[Block], hidden: float, key: Callable[[ProcessUse], object]
 ) -> tuple[list[list[ProcessUse]], Blocks]:
-    """Return the processes of each candidate, and the candidates' CPU time by block."""
+    """Return the processes of each candidate that can be named, and the candidates' CPU time by block."""
     places: dict[object, int] = {}
     who: list[list[ProcessUse]] = []
-    entries: list[tuple[int, int, float]] = []
+    uses: dict[tuple[int, int], float] = {}
     rest = 0.0
     for number, block in enumerate(blocks):
         assert block.reading is not None
@@ -261,14 +261,13 @@ def _table(
             if place == len(who):
                 who.append([])
             who[place].append(use)
-            entries.append((place, number, float(use.amount)))
-    taken: Floats = np.zeros((len(who), len(blocks)))
-    for place, number, cpu_ns in entries:
-        taken[place, number] += cpu_ns
+            uses[place, number] = uses.get((place, number), 0.0) + use.amount
     waits = np.array([block.wait_ns for block in blocks])
     spans = np.array([max(block.span_ns, 1.0) for block in blocks])
     own = np.array([block.own_ns for block in blocks])
-    return who, Blocks(waits, spans, taken, own, hidden + rest)
+    nobody: Floats = np.zeros((0, len(blocks)))
+    major, data = Blocks(waits, spans, nobody, own, hidden + rest).with_uses(uses)
+    return [who[place] for place in major], data
 
 
 def _culprit(level: Level, uses: Sequence[ProcessUse], data: Blocks, verdict: NamedCandidate) -> Culprit:

@@ -20,11 +20,12 @@ Public: Blocks, Basis, NamedCandidate, name_culprits, JointSuspects, joint_suspe
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 import msgspec
 import numpy as np
+from msgspec.structs import replace
 
 from becalm.stats.arrays import Floats, dot
 from becalm.stats.student import stdtr
@@ -82,6 +83,8 @@ class Blocks(msgspec.Struct, frozen=True):
     - `own`: the most that the program's own tasks waited for each other, shape (K,)
     - `hidden`: the most CPU time in all blocks that belongs to no candidate
     - `error_ns`: the time by which the wait of a block and the times of candidates may refer to different moments
+    - `minor_ns`: the CPU time of all candidates that cannot be named, shape (K,), and `minor_caused_ns`: the sum of the
+      most that each of them can have caused; 0 for none
     """
 
     waits: Floats
@@ -90,6 +93,31 @@ class Blocks(msgspec.Struct, frozen=True):
     own: Floats
     hidden: float = 0.0
     error_ns: float = 200_000.0
+    minor_ns: Floats | float = 0.0
+    minor_caused_ns: Floats | float = 0.0
+
+    def with_uses(self, uses: Mapping[tuple[int, int], float]) -> tuple[list[int], Blocks]:
+        """Return the candidates that can be named, ascending, and the blocks with their CPU times as rows.
+
+        `uses`: CPU time by candidate and block, ns. Next to a build there may be thousands of short-lived candidates:
+        those that can have caused less than a share LEAST have no row of their own, and no answer depends on that.
+        """
+        candidate, block = (np.array([key[axis] for key in uses], np.int64) for axis in (0, 1))
+        cpu_ns = np.array(list(uses.values()), np.float64)
+        caused_ns = np.minimum(cpu_ns + self.error_ns * (cpu_ns > 0), self.waits[block])
+        most_ns = np.maximum(np.bincount(candidate, cpu_ns), np.bincount(candidate, caused_ns))
+        # Sums in another order differ in their last bits. Without waits nobody is named.
+        total_ns = float(self.waits.sum())
+        major = np.flatnonzero((most_ns >= LEAST * total_ns * (1 - 1e-9)) & (total_ns > 0))
+        row = np.full(len(most_ns), -1)
+        row[major] = np.arange(len(major))
+        of_major = row[candidate] >= 0
+        rows = np.zeros((len(major), len(self.waits)))
+        np.add.at(rows, (row[candidate[of_major]], block[of_major]), cpu_ns[of_major])
+        minor_ns, minor_caused_ns = (
+            np.bincount(block[~of_major], values[~of_major], len(self.waits)) for values in (cpu_ns, caused_ns)
+        )
+        return major.tolist(), replace(self, cpu_ns=rows, minor_ns=minor_ns, minor_caused_ns=minor_caused_ns)
 
 
 class NamedCandidate(msgspec.Struct, frozen=True):
@@ -116,7 +144,7 @@ def bounds(blocks: Blocks) -> tuple[Floats, Floats]:
         zeros = np.zeros(len(blocks.cpu_ns))
         return zeros, zeros
     most_caused = _most_caused(blocks)
-    low = _least_waits(blocks, most_caused.sum(axis=0) - most_caused) / total
+    low = _least_waits(blocks, most_caused.sum(axis=0) + blocks.minor_caused_ns - most_caused) / total
     high = np.minimum(most_caused.sum(axis=1) / total, 1.0)
     return np.clip(low, 0.0, high), high
 
@@ -135,7 +163,7 @@ def joint_suspects(blocks: Blocks, named: Sequence[int] = ()) -> JointSuspects |
     suspects = [int(index) for index in np.flatnonzero(high >= LEAST) if index not in named]
     if not 2 <= len(suspects) <= SUSPECTS:
         return None
-    others = np.delete(most_caused, suspects, axis=0).sum(axis=0)
+    others = np.delete(most_caused, suspects, axis=0).sum(axis=0) + blocks.minor_caused_ns
     low = float(_least_waits(blocks, others[np.newaxis])[0]) / total
     return JointSuspects(tuple(suspects), min(low, 1.0)) if low >= MOST_OF_IT else None
 
@@ -180,7 +208,7 @@ def name_culprits(
 
 def _proportional_shares(blocks: Blocks, low: Floats, high: Floats) -> Floats:
     """Return shares of the waits, shape (J,), in proportion to the CPU time used meanwhile, within the bounds."""
-    total_ns = blocks.cpu_ns.sum(axis=0) + np.minimum(blocks.own, blocks.waits)
+    total_ns = blocks.cpu_ns.sum(axis=0) + blocks.minor_ns + np.minimum(blocks.own, blocks.waits)
     part = np.divide(blocks.cpu_ns, total_ns, out=np.zeros_like(blocks.cpu_ns), where=total_ns > 0)
     shares: Floats = np.clip((part * blocks.waits).sum(axis=1) / blocks.waits.sum(), low, high)
     return shares
@@ -201,7 +229,7 @@ def _covarying(blocks: Blocks, high: Floats, seed: int, false_naming: float) -> 
     background = [np.ones(count), trend, trend * trend]
     if np.ptp(blocks.own / blocks.spans) > 0:
         background.append(blocks.own / blocks.spans)
-    other_rates = np.delete(blocks.cpu_ns, candidates, axis=0).sum(axis=0) / blocks.spans
+    other_rates = (np.delete(blocks.cpu_ns, candidates, axis=0).sum(axis=0) + blocks.minor_ns) / blocks.spans
     if np.ptp(other_rates) > 0:
         background.append(other_rates)
     rng = np.random.default_rng(seed)
@@ -245,12 +273,16 @@ def _test(
     error = float(np.sqrt(dot(residuals, residuals) / freedom / square))
     partial = float(_partial(y[np.newaxis], x, basis)[0]) - 1e-12
     least_shift = max(1, int(FAR * count))
-    shifts = np.array([np.roll(y, shift) for shift in range(least_shift, count - least_shift + 1)])
-    if (_partial(shifts, x, basis) >= partial).any() or _p_of_steps(x, y) > STEPS:
+    rows = max(1, _BATCH // count)
+    for first in range(least_shift, count - least_shift + 1, rows):
+        shifts = range(first, min(first + rows, count - least_shift + 1))
+        if (_partial(np.array([np.roll(y, shift) for shift in shifts]), x, basis) >= partial).any():
+            return 1.0, slope, error
+    if _p_of_steps(x, y) > STEPS:
         return 1.0, slope, error
     draws = as_large = 0
     while draws < PERMUTATIONS and as_large < EXCEEDED:
-        size = min(max(100, draws), PERMUTATIONS - draws, max(1, _BATCH // count))
+        size = min(max(100, draws), PERMUTATIONS - draws, rows)
         order = rng.random((size, count), dtype=np.float32).argsort(axis=1)
         as_large += int((_partial(y[order], x, basis) >= partial).sum())
         draws += size
@@ -273,6 +305,6 @@ def _p_of_steps(x: Floats, y: Floats) -> float:
 def _partial(rows: Floats, x: Floats, basis: Floats) -> Floats:
     """Return the correlation of each row, shape (rows, K), with x, after regression on the basis."""
     residuals = rows - (rows @ basis) @ basis.T
-    norms = np.sqrt((residuals * residuals).sum(axis=1) * float(x @ x))
+    norms = np.sqrt((residuals * residuals).sum(axis=1) * dot(x, x))
     partial: Floats = np.divide(residuals @ x, norms, out=np.zeros(len(rows)), where=norms > 0)
     return partial

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from becalm.stats.culprits import LEAST, Basis, Blocks, bounds, joint_suspects, name_culprits
 
@@ -115,3 +116,45 @@ def test_those_that_cannot_be_told_apart_are_named_together():
     assert joint_suspects(data, named=[0]) is None
     # Nor are they, where somebody unknown may have done half of it.
     assert joint_suspects(blocks([0.4], [[0.5], [0.5]], hidden=0.25)) is None
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_short_lived_candidates_change_no_answer_and_have_no_row(seed):
+    """As with a row for each, next to a burst and a hundred processes that each ran in one or two blocks."""
+    rng = np.random.default_rng(seed)
+    count = 40
+    burst = bursts(rng, count, 0.1)
+    steady = 0.05 * np.ones(count)
+    short = np.zeros((100, count))
+    for row in short:
+        row[rng.integers(count, size=2)] = rng.uniform(0.0, 0.3, 2)
+    dense = blocks(burst + rng.uniform(0, 0.02, count), [burst, *short, steady], error_ns=1e5)
+    uses = {(row, block): dense.cpu_ns[row, block] for row, block in np.argwhere(dense.cpu_ns > 0).tolist()}
+    major, sparse = replace(dense, cpu_ns=np.zeros((0, count))).with_uses(uses)
+    assert major == [0, 101]
+
+    def answers(data, number):
+        """Return what is said of each candidate, by its number among all."""
+        named = {number[name.index]: name for name in name_culprits(data)}
+        pair = joint_suspects(data, [name.index for name in named.values()])
+        return (
+            {index: (name.share, name.low, name.high, name.basis) for index, name in named.items()},
+            None if pair is None else ([number[index] for index in pair.indices], pair.low),
+        )
+
+    named, pair = answers(sparse, major)
+    wanted, wanted_pair = answers(dense, range(102))
+    assert {index: pytest.approx(numbers[:3]) for index, numbers in named.items()} == {
+        index: list(numbers[:3]) for index, numbers in wanted.items()
+    }
+    assert [numbers[3] for numbers in named.values()] == [numbers[3] for numbers in wanted.values()]
+    assert (pair is None) == (wanted_pair is None)
+    assert bounds(sparse)[0] == pytest.approx(bounds(dense)[0][major])
+
+
+@pytest.mark.parametrize(("waits", "uses"), [([0.1, 0.2], {}), ([0.0, 0.0], {(0, 0): SPAN})])
+def test_without_candidates_or_waits_no_candidate_has_a_row(waits, uses):
+    major, data = replace(blocks(waits, [[0.0, 0.0]]), cpu_ns=np.zeros((0, 2))).with_uses(uses)
+    assert major == []
+    assert name_culprits(data) == ()
+    assert joint_suspects(data) is None
