@@ -9,7 +9,7 @@ from click.core import ParameterSource
 
 import becalm
 from becalm.cli import options, output
-from becalm.cli.records import T_DIFF
+from becalm.cli.shared_options import T_DIFF
 from becalm.errors import UsageError
 
 VALUES = (

@@ -8,7 +8,7 @@ import click
 
 import becalm
 from becalm.cli import options, output
-from becalm.cli.records import STORE
+from becalm.cli.shared_options import STORE
 from becalm.errors import UsageError
 
 

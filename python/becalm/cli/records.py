@@ -12,6 +12,7 @@ import click
 import becalm
 from becalm.cli import options, output
 from becalm.cli.echo import echo
+from becalm.cli.shared_options import STORE, T_DIFF
 from becalm.cli.workflow_commands import Guarded
 from becalm.errors import UsageError
 from becalm.report.formats import FORMATS
@@ -19,9 +20,6 @@ from becalm.units import join_names
 
 MANY = 3
 """The largest number of studies of a file that are named one by one."""
-
-T_DIFF = "Smallest change that the timer shows: 5ns, or a file of becalm clock --json."
-STORE = options.one(becalm.SessionOptions, "store")
 
 
 @click.command("list")

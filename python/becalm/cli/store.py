@@ -7,10 +7,9 @@ import sys
 import click
 
 import becalm
-from becalm.cli import options, output
+from becalm.cli import output
 from becalm.cli.echo import echo
-
-STORE = options.one(becalm.SessionOptions, "store")
+from becalm.cli.shared_options import STORE
 
 
 @click.group("store")
