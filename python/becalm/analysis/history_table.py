@@ -139,8 +139,15 @@ def chains_of(table: SessionTable) -> tuple[list[int], list[int]]:
     sessions that join it to an earlier machine."""
     chains: list[int] = []
     bridges: list[int] = []
+    of_session = np.array(table.machine)
+    commits = [set(table.marks[of_session == machine].tolist()) for machine in range(table.machines)]
+
+    def size(other: int, machine: int) -> int:
+        """Return the number of sessions that join two machines; most have no commit in common."""
+        return 0 if commits[other].isdisjoint(commits[machine]) else min(map(len, table.bridge(other, machine)))
+
     for machine in range(table.machines):
-        sizes = [min(map(len, table.bridge(other, machine))) for other in range(machine)]
+        sizes = [size(other, machine) for other in range(machine)]
         best = max(range(machine), key=sizes.__getitem__, default=None)
         joined = best is not None and sizes[best] >= BRIDGE
         chains.append(chains[best] if joined and best is not None else max(chains, default=-1) + 1)

@@ -288,7 +288,8 @@ def _part(profile: CoRunProfile, count: int, number: int) -> CoRunProfile:
     alone = {program.name: sorted(run.round for run in program.alone) for program in profile.programs}
     co_runs = []
     for co_run in profile.co_runs:
-        runs = [run for run in co_run.runs if run.round in set(alone[co_run.program])]
+        whole_rounds = set(alone[co_run.program])
+        runs = [run for run in co_run.runs if run.round in whole_rounds]
         co_runs.append(replace(co_run, runs=rounds_of_part(runs, sorted(run.round for run in runs))))
     programs = []
     for program in profile.programs:

@@ -23,9 +23,8 @@ Printed = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 
 def by_round(printed: Printed, seqs: Positions) -> Floats:
-    """Return the metrics of the runs `seqs`, in the order of `seqs`, shape (rounds, metrics)."""
-    order = {seq: row for row, seq in enumerate(printed[0].tolist())}
-    return printed[1][[order[seq] for seq in seqs.tolist()]]
+    """Return the metrics of the runs `seqs`, in the order of `seqs`, shape (rounds, metrics). All of them have some."""
+    return printed[1][np.searchsorted(printed[0], seqs)]
 
 
 class Pairs(msgspec.Struct, frozen=True):

@@ -7,6 +7,7 @@ timed regions has one line per region: its name, its length in ns and in ticks, 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 
 from becalm.analysis.regions_lengths import gather
@@ -31,7 +32,8 @@ def write(document: Document, *, raw: bool = False) -> str:
 
 def _runs(document: Document) -> Iterator[Sequence[Cell]]:
     """Yield the head, then a line for each run."""
-    loads = {seq: load for load in document.loads for seq in range(load.first, load.last + 1)}
+    loads = sorted(document.loads, key=lambda load: load.first)
+    begins = [load.first for load in loads]
     more = tuple(f"load_{name}" for name in LOAD_COLUMNS) if loads else ()
     programs = document.study.workloads
     printed = tuple(dict.fromkeys(metric.name for program in programs for metric in program.metrics))
@@ -45,9 +47,13 @@ def _runs(document: Document) -> Iterator[Sequence[Cell]]:
             place = places[run.workload].get(name)
             yield None if run.metrics is None or place is None else run.metrics[place]
 
-    nothing: Load | tuple[None, ...] = (None,) * len(more)
+    def around(run: Run) -> Load | tuple[None, ...]:
+        """Return the load of a run, or as many empty columns."""
+        place = bisect_right(begins, run.seq) - 1
+        return loads[place] if place >= 0 and run.seq <= loads[place].last else (None,) * len(more)
+
     for run in document.runs:
-        yield (names[run.workload], *_known(run), *numbers(run), *loads.get(run.seq, nothing))
+        yield (names[run.workload], *_known(run), *numbers(run), *around(run))
 
 
 def _known(run: Run) -> list[Cell]:
