@@ -73,15 +73,16 @@ ONE_THREAD = 10_000
 """The longest arrays that OpenBLAS multiplies on one thread (its kernel/x86_64/ddot.c)."""
 
 
-def dot(one: Floats, other: Floats) -> float:
+def dot(left: Floats, right: Floats) -> float:
     """Return the sum of the products of two series.
 
-    On a busy machine, threads that multiply parts of them wait for each other, 8 ms where one takes 9 µs. So long ones
-    are multiplied in parts by one thread.
+    On a busy machine, threads that multiply parts of them wait for each other, 8 ms where one takes 9 µs. So one
+    thread multiplies long series in parts.
     """
-    if len(one) <= ONE_THREAD:
-        return float(one @ other)
-    return sum(float(one[at : at + ONE_THREAD] @ other[at : at + ONE_THREAD]) for at in range(0, len(one), ONE_THREAD))
+    if len(left) <= ONE_THREAD:
+        return float(left @ right)
+    parts = (slice(start, start + ONE_THREAD) for start in range(0, len(left), ONE_THREAD))
+    return sum(float(left[part] @ right[part]) for part in parts)
 
 
 def median_of(values: npt.ArrayLike) -> float:

@@ -45,7 +45,7 @@ def period(x: npt.ArrayLike) -> Period:
     if count < FEWEST or values.min() == values.max():
         return Period(False, 0.0, 0.0, 1.0)
     scores = normal_scores(values)
-    order = np.arange(count) - (count - 1) / 2
+    order = np.arange(count, dtype=np.float64) - (count - 1) / 2
     scores = scores - scores.mean() - dot(order, scores) / dot(order, order) * order
     power = np.abs(np.fft.rfft(scores)[1 : (count - 1) // 2 + 1]) ** 2
     power = power / memory(scores, 2).spectrum(np.arange(1, len(power) + 1) / count)

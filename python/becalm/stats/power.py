@@ -72,7 +72,7 @@ def detectable_in_pairs(standard_error: float, critical: float, pairs: float, po
 
     def beyond(share: float) -> float:
         """Return how far the statistic is beyond the critical value, by share = z / sqrt(n + z^2)."""
-        return root_n * share - quantile * (1.0 - share * share) ** 1.5 - critical
+        return root_n * share - quantile * math.pow(1.0 - share * share, 1.5) - critical
 
     share = root(beyond, 0.0, 1.0, 1e-9)
     z = root_n * share / math.sqrt(1.0 - share * share)

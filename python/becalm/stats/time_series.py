@@ -157,7 +157,7 @@ def drift(x: npt.ArrayLike) -> Drift:
     if count < FEWEST or values.min() == values.max():
         return Drift(False, 0.0, 1.0)
     scores = normal_scores(values)
-    order = np.arange(count) - (count - 1) / 2.0
+    order = np.arange(count, dtype=np.float64) - (count - 1) / 2.0
     square = dot(order, order)
     slope = dot(order, scores) / square
     residuals = scores - slope * order

@@ -5,7 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from becalm.stats.arrays import ONE_THREAD, LONG, among, clip, distinct, dot, median_of, medians_of, quantile, quantiles, series
+from becalm.stats.arrays import (
+    LONG,
+    ONE_THREAD,
+    among,
+    clip,
+    distinct,
+    dot,
+    median_of,
+    medians_of,
+    quantile,
+    quantiles,
+    series,
+)
 
 SHARES = (0.0, 0.1, 0.25, 0.5, 0.75, 0.9, 1.0)
 
@@ -73,8 +85,8 @@ def test_long_series_are_multiplied_in_parts_that_one_thread_takes(count):
             parts.append(len(self))
             return np.asarray(self) @ np.asarray(other)
 
-    one, other = np.random.default_rng(count).normal(size=(2, count))
-    assert dot(one.view(Recorded), other) == pytest.approx(math.fsum(one * other), rel=1e-12, abs=1e-9)
+    left, right = np.random.default_rng(count).normal(size=(2, count))
+    assert dot(left.view(Recorded), right) == pytest.approx(math.fsum(left * right), rel=1e-12, abs=1e-9)
     assert sum(parts) == count
     assert max(parts) <= ONE_THREAD
 

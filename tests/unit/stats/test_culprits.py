@@ -120,7 +120,7 @@ def test_those_that_cannot_be_told_apart_are_named_together():
 
 @pytest.mark.parametrize("seed", range(6))
 def test_short_lived_candidates_change_no_answer_and_have_no_row(seed):
-    """As with a row for each, next to a burst and a hundred processes that each ran in one or two blocks."""
+    """The answers are those with a row for each, next to a hundred processes that each ran in one or two blocks."""
     rng = np.random.default_rng(seed)
     count = 40
     burst = bursts(rng, count, 0.1)
