@@ -59,8 +59,9 @@ def observed(
 ) -> list[Observed]:
     """Join counted good runs with their loads: one Observed for each load and program in it.
 
-    Runs and loads are in the order of the runs. `names`: by workload. `around`: returns the competition for CPUs; without it, queue and CPUs of the load. Warm-ups,
-    runs that did not end well, and loads without a good run are left out.
+    Runs and loads are in the order of the runs. `names`: by workload. `around`: returns the competition for CPUs;
+    without it, queue and CPUs of the load. Warm-ups, runs that did not end well, and loads without a good run are left
+    out.
     """
     window = RunWindow(runs)
     observations = []

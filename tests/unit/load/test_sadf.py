@@ -3,6 +3,7 @@
 import json
 import random
 from datetime import UTC, datetime
+from itertools import pairwise
 
 import pytest
 from tests.places import ROOT
@@ -91,7 +92,7 @@ def test_runs_get_the_intervals_that_they_touched(text):
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_run_has_a_load_where_intervals_cover_all_of_it(seed):
-    """As by looking at every interval for every run."""
+    """The answer is that of looking at every interval for every run."""
     draw = random.Random(seed)
     intervals, end = [], 0
     for _ in range(40):
@@ -103,7 +104,7 @@ def test_a_run_has_a_load_where_intervals_cover_all_of_it(seed):
 
     def covers(own):
         part = [i for i in intervals if i.begin_ns < own.started_ns + own.wall_ns and i.end_ns > own.started_ns]
-        gaps = any(b.begin_ns - a.end_ns > sadf.ROUNDING_NS for a, b in zip(part, part[1:], strict=False))
+        gaps = any(b.begin_ns - a.end_ns > sadf.ROUNDING_NS for a, b in pairwise(part))
         return (
             bool(part)
             and not gaps
