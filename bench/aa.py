@@ -109,8 +109,8 @@ def report(result: Record) -> str:
 def judged(rows: Sequence[Record]) -> list[str]:
     """Report for each goal of the project whether becalm meets it in these comparisons."""
     return [
-        f"{r['reading']}: {share(r['different'], r['comparisons'])} called different, wanted at most {percent(WANTED, 0)}: "
-        + ("met" if r["different"] <= WANTED * r["comparisons"] else "not met")
+        f"{r['reading']}: {share(r['different'], r['comparisons'])} called different, "
+        f"wanted at most {percent(WANTED, 0)}: " + ("met" if r["different"] <= WANTED * r["comparisons"] else "not met")
         for r in rows
         if r["reading"].startswith("becalm") and r["program"] == "all"
     ]

@@ -230,7 +230,7 @@ def test_aa_counts_every_call_and_pools_the_programs() -> None:
         reading = {"answer": answer, "estimate": estimate}
         return {
             "program": program,
-            "tools": {"becalm": {"readings": {"becalm": reading}, "runs": 50, "low": -0.01, "high": 0.03}},
+            "tools": {"auto": {"readings": {"becalm, auto": reading}, "runs": 50, "low": -0.01, "high": 0.03}},
         }
 
     records = [comparison("gzip", 0, 0.001), comparison("gzip", -1, -0.02), comparison("sort", 0, 0.004)]
@@ -239,4 +239,5 @@ def test_aa_counts_every_call_and_pools_the_programs() -> None:
     assert (rows["all"]["different"], rows["all"]["comparisons"]) == (1, 3)
     assert rows["all"]["largest_error"] == 0.02
     assert rows["sort"]["half_width"] == pytest.approx(0.02)
-    assert aa.judged(list(rows.values())) == [f"{campaign.share(1, 3)} called different, wanted at most 5 %: not met"]
+    judged = f"becalm, auto: {campaign.share(1, 3)} called different, wanted at most 5 %: not met"
+    assert aa.judged(list(rows.values())) == [judged]

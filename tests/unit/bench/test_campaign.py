@@ -132,7 +132,7 @@ def test_pyperf_values_leave_out_warmups_and_calibration(tmp_path: Path) -> None
 
 def test_an_unknown_tool_is_named(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="'perf'"):
-        tools.make_tools(["becalm", "perf"], tmp_path)
+        tools.make_tools(["auto", "perf"], tmp_path)
 
 
 def test_filling_replaces_one_block_and_nothing_else() -> None:
