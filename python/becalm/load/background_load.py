@@ -16,7 +16,6 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from becalm.load.covered import RunWindow
 from becalm.load.cpu_competition import confined, others_share, stolen_share
 from becalm.load.delay import Competition, Delay, delay, mund
 from becalm.load.record import Load
@@ -63,6 +62,8 @@ def observed(
     without it, queue and CPUs of the load. Warm-ups, runs that did not end well, and loads without a good run are left
     out.
     """
+    from becalm.load.covered import RunWindow  # A measurement starts without it.
+
     window = RunWindow(runs)
     observations = []
     for load in loads:
