@@ -32,7 +32,7 @@ def test_becalm_is_read_by_its_documented_json(tmp_path: Path, monkeypatch: pyte
     tool = tools.Becalm(tmp_path)
     tool.rest = 0.5
     measured = tool.compare(["loop", "1"], ["loop", "2"], 4.0)
-    assert measured.readings["becalm"] == tools.Reading(-1, -0.02)
+    assert measured.readings["becalm, turns"] == tools.Reading(-1, -0.02)
     assert measured.runs == 7
     assert measured.more["detectable"] == pytest.approx(3.5), "its own start-up was not taken off the time"
     assert measured.more["stopped"] == "answer known"
