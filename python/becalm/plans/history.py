@@ -23,8 +23,14 @@ Printed = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 
 
 def by_round(printed: Printed, seqs: Positions) -> Floats:
-    """Return the metrics of the runs `seqs`, in the order of `seqs`, shape (rounds, metrics). All of them have some."""
-    return printed[1][np.searchsorted(printed[0], seqs)]
+    """Return the metrics of the runs `seqs`, in the order of `seqs`, shape (rounds, metrics).
+
+    Raises KeyError when one of them has none.
+    """
+    rows = np.searchsorted(printed[0], seqs)
+    if (np.take(printed[0], rows, mode="clip") != seqs).any():
+        raise KeyError("A run has no metrics.")
+    return printed[1][rows]
 
 
 class Pairs(msgspec.Struct, frozen=True):

@@ -4,9 +4,10 @@ import math
 import tracemalloc
 
 import numpy as np
+import pytest
 
 from becalm.nouns.run import Run
-from becalm.plans.history import History
+from becalm.plans.history import History, by_round
 
 
 def row(seq, workload, round, wall_ns=1000, outcome="ok", started_ns=None, left_behind=0):
@@ -111,3 +112,12 @@ def test_a_round_that_is_left_out_twice_is_left_out_once():
     history.extend([row(2, 0, 2), row(3, 0, 3)])
     assert history.rounds == 2
     assert history.seqs(0).tolist() == [0, 3]
+
+
+def test_metrics_are_those_of_the_runs_asked_for():
+    printed = np.array([2, 5, 9]), np.array([[20.0], [50.0], [90.0]])
+    assert by_round(printed, np.array([9, 2], np.int32)).tolist() == [[90.0], [20.0]]
+    assert by_round(printed, np.array([], np.int32)).shape == (0, 1)
+    for missing in (1, 3, 10):
+        with pytest.raises(KeyError, match="no metrics"):
+            by_round(printed, np.array([2, missing], np.int32))
