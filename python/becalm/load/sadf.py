@@ -172,8 +172,8 @@ def _interval(row: Mapping[str, Any], machine: Mapping[str, Any], left_out: Impo
 def loads(intervals: Sequence[SarInterval], runs: Iterable[Run]) -> list[Load]:
     """Return a Load for each group of neighbouring runs that touched the same intervals; runs outside of all have none.
 
-    Both are in order of time; the runs are read once. A run has a Load only when the intervals cover all of it without
-    a gap.
+    Intervals are in order of time, and runs, which are read once, by `seq`. A run has a Load only when the intervals
+    cover all of it without a gap.
     """
     result = []
     begins_ns, ends_ns = [interval.begin_ns for interval in intervals], [interval.end_ns for interval in intervals]
