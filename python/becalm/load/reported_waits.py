@@ -32,7 +32,7 @@ def reported_waits(
     interval_ns = sum(load.interval_ns for load in loads)
 
     def may_matter(waits_ns: int) -> bool:
-        """Return whether waits may be material and whose; the programs ran for only a part of the interval."""
+        """Return whether waits may be material and have a cause on record; programs ran for a part of the interval."""
         return bool(others) and waits_ns >= MATERIAL * interval_ns / 2 > 0
 
     if not undisturbed(loads):

@@ -77,7 +77,8 @@ def dot(left: Floats, right: Floats) -> float:
     """Return the sum of the products of two series.
 
     On a busy machine, threads that multiply parts of them wait for each other, 8 ms where one takes 9 µs. So one
-    thread multiplies long series in parts.
+    thread multiplies long series in parts. (`becalm.stats.one_thread` would load the library of scipy, too, which no
+    comparison needs.)
     """
     if len(left) <= ONE_THREAD:
         return float(left @ right)

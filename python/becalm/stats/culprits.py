@@ -27,7 +27,8 @@ import msgspec
 import numpy as np
 from msgspec.structs import replace
 
-from becalm.stats.arrays import Floats, dot
+from becalm.stats.arrays import Floats
+from becalm.stats.one_thread import one_thread
 from becalm.stats.student import stdtr
 
 FALSE_NAMING = 1 / 300
@@ -214,6 +215,7 @@ def _proportional_shares(blocks: Blocks, low: Floats, high: Floats) -> Floats:
     return shares
 
 
+@one_thread()
 def _covarying(blocks: Blocks, high: Floats, seed: int, false_naming: float) -> dict[int, tuple[float, float]]:
     """Return share and lower bound of the candidates with which the waits rise and fall, by index."""
     count = len(blocks.waits)
@@ -261,16 +263,16 @@ def _test(
     candidate = rates[:, place]
     x = candidate - basis @ (basis.T @ candidate)
     y = waits - basis @ (basis.T @ waits)
-    square = dot(x, x)
-    if square <= RESIDUAL * dot(candidate, candidate):
+    square = float(x @ x)
+    if square <= RESIDUAL * float(candidate @ candidate):
         return 1.0, 0.0, 0.0
-    product = dot(x, y)
+    product = float(x @ y)
     slope = product / square
     freedom = count - regressors.shape[1] - 1
     if slope <= 0 or freedom < 1:
         return 1.0, slope, 0.0
     residuals = y - slope * x
-    error = float(np.sqrt(dot(residuals, residuals) / freedom / square))
+    error = float(np.sqrt((residuals @ residuals) / freedom / square))
     partial = float(_partial(y[np.newaxis], x, basis)[0]) - 1e-12
     least_shift = max(1, int(FAR * count))
     rows = max(1, _BATCH // count)
@@ -292,10 +294,10 @@ def _test(
 def _p_of_steps(x: Floats, y: Floats) -> float:
     """Return the p-value that changes of both from one block to the next go together (one-sided t test)."""
     dx, dy = np.diff(x), np.diff(y)
-    norm = float(np.sqrt(dot(dx, dx) * dot(dy, dy)))
+    norm = float(np.sqrt((dx @ dx) * (dy @ dy)))
     if norm == 0:
         return 1.0
-    correlation = dot(dx, dy) / norm
+    correlation = float(dx @ dy) / norm
     # Neighbouring changes share a block, so that two thirds of them count as independent.
     freedom = max(1.0, len(dx) / 1.5 - 2)
     statistic = correlation * np.sqrt(freedom / max(1e-12, 1 - correlation**2))
@@ -305,6 +307,6 @@ def _p_of_steps(x: Floats, y: Floats) -> float:
 def _partial(rows: Floats, x: Floats, basis: Floats) -> Floats:
     """Return the correlation of each row, shape (rows, K), with x, after regression on the basis."""
     residuals = rows - (rows @ basis) @ basis.T
-    norms = np.sqrt((residuals * residuals).sum(axis=1) * dot(x, x))
+    norms = np.sqrt((residuals * residuals).sum(axis=1) * float(x @ x))
     partial: Floats = np.divide(residuals @ x, norms, out=np.zeros(len(rows)), where=norms > 0)
     return partial
