@@ -1,4 +1,4 @@
-//! Time two regions of a program, 20,000 times each, and write them to a file that `becalm import` reads.
+//! Time two regions of a program, 2,000 times each, and write them to a file that `becalm import` reads.
 //!
 //! `cargo run --release -p becalm-clock --features std --example regions -- parse.regions`
 
@@ -14,11 +14,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("name a file")?;
     let clock = Clock::open()?;
     // One ring per thread, created in advance, so that nothing is allocated while code is timed.
-    let mut memory = vec![Record::EMPTY; 40_000];
+    let mut memory = vec![Record::EMPTY; 4_000];
     let mut ring = Ring::new(&mut memory, Full::DropNewest);
     let values: Vec<u64> = (0..500).map(|each| each * 7_919 % 500).collect();
     let mut sorted = values.clone();
-    for _ in 0..20_000 {
+    for _ in 0..2_000 {
         let from = clock.begin();
         black_box(black_box(&values).iter().sum::<u64>());
         ring.push(SUM, from, clock.end());

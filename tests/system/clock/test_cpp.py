@@ -60,4 +60,4 @@ def test_the_file_of_the_example_in_rust_is_imported(tmp_path, own_directories):
         "--",
     ]
     subprocess.run([*command, tmp_path / "x.regions"], cwd=ROOT, check=True, capture_output=True)
-    regions.check_import(tmp_path / "x.regions", {"sum": 20_000, "sort": 20_000})
+    regions.check_import(tmp_path / "x.regions", {"sum": 2_000, "sort": 2_000})
