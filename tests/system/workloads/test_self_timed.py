@@ -11,6 +11,8 @@ from becalm import workloads
 from becalm.errors import UsageError, WorkloadError
 from becalm.workloads import go, google_benchmark
 
+pytestmark = pytest.mark.xdist_group("self-timed")
+
 CPP = """
 #include <benchmark/benchmark.h>
 static void BM_Walk(benchmark::State& state) {
@@ -54,9 +56,16 @@ def cpp(tmp_path_factory):
     return folder / "bench"
 
 
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory):
+    """The directory in which Go keeps what it has compiled: of its library, so that this is done once."""
+    return tmp_path_factory.mktemp("go")
+
+
 @pytest.fixture
-def package(tmp_path, monkeypatch):
+def package(tmp_path, monkeypatch, compiled):
     need("go")
+    monkeypatch.setenv("GOCACHE", str(compiled))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr(go, "TIME", "1x")
     folder = tmp_path / "p"
