@@ -173,7 +173,7 @@ def test_a_becalm_that_is_ended_while_the_program_runs_restores_the_settings(as_
 
 
 TRIED = ("--only", "stat_interval", "--only", "transparent_hugepages", "--only", "timer_migration", "--only", "aslr")
-SIZE = ("--budget", "none", "--most-runs", "150", "--confirm-loops", "4")
+SIZE = ("--budget", "none", "--most-runs", "150", "--confirm-loops", "4", "--confirm-runs", "10")
 """The number of runs, however long they take: in some seconds a busy machine has none to spare for settings."""
 
 
@@ -200,7 +200,7 @@ def test_a_tune_that_is_ended_restores_the_settings_and_can_be_resumed(as_before
 def test_a_study_of_this_machine_leaves_it_as_it_was(as_before):
     verdict = becalm.tune(
         ["true"], only=("stat_interval", "transparent_hugepages", "aslr", "swappiness"), budget="none", most_runs=150,
-        seed=1, confirm_loops=4, compare_profiles=False,
+        seed=1, confirm_loops=4, confirm_runs=10, compare_profiles=False,
     )  # fmt: skip
     tried = {knob for trial in verdict.trials for knob in trial.settings}
     assert tried <= {"stat_interval", "transparent_hugepages", "aslr"}
