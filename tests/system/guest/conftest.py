@@ -5,7 +5,8 @@ Two processes run these tests (`tools/run_tests.py system`), so that at most two
 - `guest-6.1` and `guest-6.12`: the tests on one shared machine of a kernel version (`guest`), booted once but for tests
   whose subject is a boot. These are the groups with most tests, so that each process begins with one of them.
 - `debian`: the tests on the Debian that GRUB starts (`bench`), in the process that is first ready with its guest.
-- the rest, each with a guest of its own: one by one, in whichever process has time, so that both end about together.
+- the rest, each with a guest of its own or none: one by one, in whichever process has time, so that both end about
+  together.
 """
 
 import os
@@ -21,7 +22,10 @@ from becalm.hosts.agent import AgentHost
 from becalm.hosts.ssh import reconnecting
 from becalm.nouns.settings import Settings
 
-PROGRAMS = "cat date debugfs echo false grep id ls mkdir mount nproc rmdir sh sleep stat sync tail taskset true umount"
+PROGRAMS = (
+    "[ cat cut date debugfs diff echo false find grep id ls mkdir mount nproc rmdir sh sleep stat sync tail taskset "
+    "true umount xargs"
+)
 """The programs that tests on a shared machine run; with others it would be booted again. A file system that
 a test mounts has the name of one."""
 
