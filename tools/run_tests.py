@@ -18,6 +18,12 @@ Command = Sequence[str]
 WORKERS = str(min(8, len(os.sched_getaffinity(0))))
 """Processes that run tests at the same time, in the tiers that allow it."""
 
+BESIDE_GUESTS = (
+    "tests/system/browser", "tests/system/cli", "tests/system/clock", "tests/system/workloads",
+    "tests/system/test_packaging.py",
+)  # fmt: skip
+"""The tests of the system tier, besides those of guests, that neither change nor compare settings of this machine."""
+
 NOTHING_COLLECTED = 5
 """pytest's exit code where no test was selected."""
 
@@ -56,10 +62,12 @@ def contract(words: Sequence[str]) -> list[Command]:
 
 
 def system(words: Sequence[str]) -> list[Command]:
-    """Return the commands of the tests that need this machine to themselves; two guests may run at the same time."""
+    """Return the commands of the tests that need this machine to themselves: two processes for those that leave its
+    settings alone, so that two guests may run at the same time, then one for the others."""
+    first = ("tests/system/guest", *BESIDE_GUESTS)
     return [
-        unchanged(pytest("-n", "2", "--dist", "loadgroup", "tests/system/guest", *words)),
-        unchanged(pytest("tests/system", "--ignore=tests/system/guest", *words)),
+        unchanged(pytest("-n", "2", "--dist", "loadgroup", *first, *words)),
+        unchanged(pytest("tests/system", *(f"--ignore={path}" for path in first), *words)),
     ]
 
 

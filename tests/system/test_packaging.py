@@ -10,6 +10,9 @@ import zipfile
 import pytest
 from tests.places import ROOT
 
+# It is built in the source tree, and once.
+pytestmark = pytest.mark.xdist_group("wheel")
+
 BPF = ROOT / "target/bpf"
 
 

@@ -11,7 +11,7 @@ import becalm
 from becalm.analysis.history import timeline
 from becalm.report import forms
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("pages")]
 
 HOSTILE = "<img src=x onerror=boom()></script><script>boom()</script>\"'&" + "w" * 60
 """A text that, wherever it becomes markup, calls a missing function or makes the page too wide."""

@@ -16,7 +16,7 @@ from tests.system.browser.browser import ALONE, PHONE
 
 import becalm
 
-pytestmark = pytest.mark.needs("chromium")
+pytestmark = [pytest.mark.needs("chromium"), pytest.mark.xdist_group("site")]
 
 WIDTHS = (PHONE, 400, 1280)
 SCRIPT = ROOT / "tests/system/browser/site.js"
