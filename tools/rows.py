@@ -1,8 +1,8 @@
-"""Commands side by side, in rows: `python tools/rows.py "make lint" "make docs" "make fuzz"`.
+"""Commands side by side, in rows: `python tools/rows.py "make test" "make docs ; make lint"`.
 
 What the first row says is seen at once, what each other row says comes whole when the first has ended, under its name.
-A row is one command after the other, also when one of them has failed. The exit code is the first that is not 0, so
-that no failure hides behind another one.
+A row is one command after the other, with " ; " between them, also when one of them has failed. The exit code is the
+first that is not 0, so that no failure hides behind another one.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def side_by_side(rows: Sequence[tuple[str, Sequence[Command]]]) -> list[int]:
 
 def main(arguments: Sequence[str]) -> int:
     """Run the rows of commands, an argument each, and return the exit code."""
-    codes = side_by_side([(argument, [shlex.split(argument)]) for argument in arguments])
+    codes = side_by_side([(argument, [shlex.split(part) for part in argument.split(" ; ")]) for argument in arguments])
     return next((code for code in codes if code != 0), 0)
 
 

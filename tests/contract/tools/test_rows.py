@@ -30,3 +30,10 @@ def test_no_failure_is_hidden():
     assert ran("true", "sh -c 'exit 3'", "true").returncode == 3
     assert ran("sh -c 'exit 4'", "true").returncode == 4
     assert ran("true", "sh -c 'kill -9 $$'").returncode not in (0, 2)
+
+
+def test_commands_of_a_row_are_run_one_after_the_other_and_none_is_left_out():
+    done = ran("true", "echo before ; sh -c 'exit 5' ; echo after")
+    assert done.returncode == 5
+    assert [line for line in done.stdout.splitlines() if line in ("before", "after")] == ["before", "after"]
+    assert "exit codes [0, 5, 0] ===" in done.stdout
