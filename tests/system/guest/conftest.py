@@ -15,6 +15,7 @@ import pytest
 from tests.directories import use_directories
 from tests.system.guest.debian import Debian, install
 from tests.system.guest.kernels import EMULATED_CPUS, GROUPED, kernel_or_skip, shell
+from tests.system.guest.monitor import Monitor
 
 from becalm import hosts
 from becalm.hosts import aliases
@@ -40,11 +41,14 @@ def two_cpus():
 
 
 @pytest.fixture(scope="session", params=GROUPED)
-def guest(request):
-    """A machine with a module, a network, a disk and swap, and `version`, that of its kernel."""
+def guest(request, tmp_path_factory):
+    """A machine with a module, a network, a disk and swap, `version`, that of its kernel, and a `monitor`."""
     kernel_or_skip(request.param)
     options = f"cpus={EMULATED_CPUS}&modules=loop&net=user&disk=512M&swap=512M"
-    with hosts.open(f"guest:{request.param}?{options}") as machine:
+    with (
+        hosts.open(f"guest:{request.param}?{options}") as machine,
+        Monitor(machine, tmp_path_factory.mktemp("guest")).available() as machine.monitor,
+    ):
         machine.version = request.param
         machine.define([shell(PROGRAMS)], [Settings()])
         yield machine
