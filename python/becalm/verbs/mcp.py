@@ -21,7 +21,7 @@ from becalm.results.mcp import ToolAnswer
 from becalm.results.progress import Progress, ProgressListener, Quiet, SearchProgress
 from becalm.study.session_options import SessionOptions
 from becalm.verbs.mcp_parameters import schema
-from becalm.verbs.mcp_toolbox import Toolbox
+from becalm.verbs.mcp_toolbox import Toolbox, ToolCall
 from becalm.verbs.mcp_tools import TABLE, call, text_of
 from becalm.wording import mcp as words
 
@@ -92,7 +92,10 @@ def server_of(box: Toolbox) -> Server[Any]:
         async def report(fraction: float, total: float | None, message: str) -> None:
             await context.session.report_progress(fraction, total, message)
 
-        answer = await _called(box, lambda listener: call(box, parameters.name, arguments, listener), report)
+        this = ToolCall()
+        answer = await _called(
+            box, this, lambda listener: call(box, parameters.name, arguments, listener, this), report
+        )
         content = answer.to_json()
         return types.CallToolResult(
             content=[
@@ -136,17 +139,16 @@ OUTPUT = {
 
 
 async def _called(
-    box: Toolbox, work: Callable[[ProgressListener], ToolAnswer], report: Callable[..., Any]
+    box: Toolbox, this: ToolCall, work: Callable[[ProgressListener], ToolAnswer], report: Callable[..., Any]
 ) -> ToolAnswer:
-    """Return the answer of a call that runs in a thread. If cancelled, stop its measurement and wait for its end."""
+    """Return the answer of a call that runs in a thread. If cancelled, stop it and wait for its end."""
     import anyio
 
     finished = threading.Event()
     answers: list[ToolAnswer] = []
-    cancelled = threading.Event()
 
     def forward(*progress: Any) -> None:
-        if not cancelled.is_set():
+        if not this.cancelled:
             anyio.from_thread.run(report, *progress)
 
     def act() -> None:
@@ -159,10 +161,9 @@ async def _called(
         try:
             await anyio.sleep_forever()
         finally:
-            cancelled.set()
             with anyio.CancelScope(shield=True):
                 while not finished.is_set():
-                    box.interrupt()
+                    box.cancel(this)
                     await anyio.sleep(POLL_S)
 
     async with anyio.create_task_group() as group:

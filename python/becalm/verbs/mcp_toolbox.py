@@ -34,10 +34,16 @@ TOKEN_S = 600
 """The time for which a plan can be started, s."""
 
 PATIENCE_S = 10.0
-"""The time that a call waits for the one before it, s."""
+"""The time that a call waits for the one before it, unless that one was cancelled and is ending, s."""
 
 LEAST_NS = 100_000_000
 """The budget below which no measurement begins, ns."""
+
+
+class ToolCall:
+    """A call of a tool, which may be cancelled (`Toolbox.cancel`)."""
+
+    cancelled = False
 
 
 class Toolbox:
@@ -46,7 +52,8 @@ class Toolbox:
     def __init__(self, options: McpOptions, session: SessionOptions) -> None:
         self.options, self.session = options, session
         self.used_ns = 0
-        self._one = threading.Lock()
+        self._turn = threading.Condition()
+        self._running: ToolCall | None = None
         self._held: ExitStack | None = None
         self._armed = False
         self._plans: dict[str, tuple[float, Mapping[str, Any]]] = {}
@@ -79,19 +86,35 @@ class Toolbox:
         return min(requested_ns, left_ns) / 1e9
 
     @contextmanager
-    def one_call(self) -> Iterator[None]:
+    def one_call(self, this: ToolCall) -> Iterator[None]:
         """Enter the only call that may measure or change something; its time counts.
 
-        Raises RefusedError where another call does not end."""
-        # A cancelled call takes a moment to end.
-        if not self._one.acquire(timeout=PATIENCE_S):
-            raise RefusedError(words.BUSY)
+        Waits for the end of a call that was cancelled. Raises RefusedError where another call does not end, or `this`
+        is cancelled before its turn."""
+        with self._turn:
+            while (running := self._running) is not None and not this.cancelled:
+                if not self._turn.wait(PATIENCE_S) and self._running is running and not running.cancelled:
+                    raise RefusedError(words.BUSY)
+            if this.cancelled:
+                raise RefusedError(words.CANCELLED)
+            self._running = this
         began_ns = system_clock.monotonic_ns()
         try:
             yield
         finally:
             self.used_ns += system_clock.monotonic_ns() - began_ns
-            self._one.release()
+            with self._turn:
+                self._running = None
+                self._turn.notify_all()
+
+    def cancel(self, call: ToolCall) -> None:
+        """Stop a call as Ctrl-C does: its measurement, or its waiting for its turn. To be repeated until it has ended,
+        as it may not have begun to measure."""
+        with self._turn:
+            call.cancelled = True
+            self._turn.notify_all()
+            if self._running is call:
+                interrupts.stop_joined()
 
     # --- where ------------------------------------------------------------------------------------------------------
 
@@ -165,11 +188,7 @@ class Toolbox:
 
     # --- the end ----------------------------------------------------------------------------------------------------
 
-    def interrupt(self) -> None:
-        """Stop the present measurement, as Ctrl-C does; may be called from any thread."""
-        interrupts.stop_joined()
-
     def close(self) -> None:
         """Restore everything. Raises UnsettledError where something cannot be restored."""
-        self.interrupt()
+        interrupts.stop_joined()
         self.release()

@@ -26,7 +26,7 @@ from becalm.verbs.doctor import doctor
 from becalm.verbs.explain import explain
 from becalm.verbs.history import history
 from becalm.verbs.mcp_parameters import Arguments, Parameter, checked
-from becalm.verbs.mcp_toolbox import Toolbox
+from becalm.verbs.mcp_toolbox import Toolbox, ToolCall
 from becalm.verbs.run import run
 from becalm.verbs.settings import apply, status
 from becalm.verbs.tune import tune, tune_cost
@@ -46,15 +46,17 @@ class Tool(msgspec.Struct, frozen=True):
     changes: bool = False
 
 
-def call(box: Toolbox, name: str, arguments: Arguments, listener: ProgressListener) -> ToolAnswer:
-    """Call a tool; a refusal is an answer, too."""
+def call(
+    box: Toolbox, name: str, arguments: Arguments, listener: ProgressListener, this: ToolCall | None = None
+) -> ToolAnswer:
+    """Call a tool; a refusal is an answer, too. `this`: the call for `Toolbox.cancel`."""
     try:
         tool = find(name)
         accepted = checked(tool.parameters, arguments)
         box.require(tool.consent, f"use {tool.name}")
         if not tool.alone:
             return tool.act(box, accepted, listener)
-        with box.one_call():
+        with box.one_call(this or ToolCall()):
             return tool.act(box, accepted, listener)
     except BecalmError as error:
         return ToolAnswer(str(error), {"exit_code": error.exit_code}, error=True)

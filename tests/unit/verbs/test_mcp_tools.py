@@ -1,16 +1,19 @@
 """The tools for agents on simulated machines: what they answer, and what they refuse without consent or budget."""
 
 import json
+from contextlib import ExitStack
 
 import pytest
 from tests.support.no_repository import outside_of_repositories
 
+from becalm.errors import RefusedError
 from becalm.nouns.options.mcp import Consent, McpOptions
 from becalm.results.mcp import BULKY
 from becalm.results.progress import Quiet
+from becalm.study import interrupts
 from becalm.study.session_options import SessionOptions
 from becalm.verbs import mcp_toolbox, mcp_tools
-from becalm.verbs.mcp_toolbox import Toolbox
+from becalm.verbs.mcp_toolbox import Toolbox, ToolCall
 from becalm.verbs.mcp_tools import TABLE, call, text_of
 from becalm.wording import mcp as words
 
@@ -175,6 +178,40 @@ def test_only_one_call_measures_at_a_time(box, monkeypatch):
     assert not ask(tools, "run", Heard(), command=PROGRAM, runs=5).error
     assert [answer.error for answer in answers] == [True, False]
     assert answers[0].sentence == words.BUSY
+
+
+def test_a_call_waits_for_a_cancelled_one_however_long_that_takes_to_end(box, monkeypatch):
+    tools, cancelled, waits = box(), ToolCall(), []
+    monkeypatch.setattr(mcp_toolbox, "PATIENCE_S", 0)
+    with ExitStack() as turn:
+        turn.enter_context(tools.one_call(cancelled))
+        with pytest.raises(RefusedError, match="under way"), tools.one_call(ToolCall()):
+            pass
+        tools.cancel(cancelled)
+        wait = tools._turn.wait
+
+        def counting(timeout):
+            waits.append(timeout)
+            if len(waits) == 3:
+                turn.close()
+            return wait(timeout)
+
+        monkeypatch.setattr(tools._turn, "wait", counting)
+        with tools.one_call(ToolCall()):
+            assert len(waits) == 3
+
+
+def test_a_call_that_is_cancelled_before_its_turn_stops_no_other(box, monkeypatch):
+    stopped = []
+    monkeypatch.setattr(interrupts, "stop_joined", lambda: stopped.append(True))
+    tools, first, second = box(), ToolCall(), ToolCall()
+    with tools.one_call(first):
+        tools.cancel(second)
+        with pytest.raises(RefusedError, match="Cancelled before it began"), tools.one_call(second):
+            pass
+        assert (first.cancelled, stopped) == (False, [])
+        tools.cancel(first)
+        assert (first.cancelled, stopped) == (True, [True])
 
 
 def test_a_defect_is_an_answer_that_says_so(box, monkeypatch):
