@@ -6,7 +6,10 @@ after `--` go to pytest. All tiers run, also after a failure; the exit code is t
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +26,9 @@ BESIDE_GUESTS = (
     "tests/system/test_packaging.py",
 )  # fmt: skip
 """The tests of the system tier, besides those of guests, that neither change nor compare settings of this machine."""
+
+CHANGING_SETTINGS = "becalm-tests-change-settings"
+"""The name of the turn of tests that change settings of this machine: one run's at a time."""
 
 NOTHING_COLLECTED = 5
 """pytest's exit code where no test was selected."""
@@ -113,6 +119,26 @@ def run(command: Command) -> int:
         return subprocess.run(command, env={**environment(), "TMPDIR": directory}, check=False).returncode
 
 
+def turn(name: str = CHANGING_SETTINGS) -> socket.socket:
+    """Wait until no other run on this machine has its turn. Return what has it for this one until it is closed."""
+    address = f"\0{name}"  # no file, and gone with this process (unix(7))
+    while True:
+        ours = socket.socket(socket.AF_UNIX)
+        try:
+            ours.bind(address)
+        except OSError as error:
+            ours.close()
+            if error.errno != errno.EADDRINUSE:
+                raise
+        else:
+            ours.listen()
+            return ours
+        print("Another checkout's tests use the settings of this machine. Waiting for their end.", flush=True)
+        with socket.socket(socket.AF_UNIX) as other, contextlib.suppress(ConnectionError):
+            other.connect(address)
+            other.recv(1)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run the tiers. Return the exit code."""
     try:
@@ -122,8 +148,9 @@ def main(arguments: Sequence[str]) -> int:
         return 2
     code, rows = 0, []
     for tier in tiers:
-        start = time.monotonic()
-        codes = [run(command) for command in TIERS[tier](words)]
+        with turn() if TIERS[tier] in (contract, system) else contextlib.nullcontext():
+            start = time.monotonic()
+            codes = [run(command) for command in TIERS[tier](words)]
         failed = [number for number in codes if number not in (0, NOTHING_COLLECTED if words else 0)]
         code = code or (failed[0] if failed else 0)
         rows.append(f"{tier:12} {time.monotonic() - start:6.0f} s  {'failed' if failed else 'passed'}")
