@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from becalm import hosts, system_clock
-from becalm.errors import RefusedError, UsageError
+from becalm.errors import RefusedError, UnsettledError, UsageError
 from becalm.hosts import Access
 from becalm.nouns.knob import Knob
 from becalm.nouns.options.mcp import Consent, McpOptions
@@ -164,12 +164,15 @@ class Toolbox:
     def release(self) -> bool:
         """Restore what is applied, and return whether anything was. Raises UnsettledError, MachineError."""
         held, self._held = self._held, None
-        armed, self._armed = self._armed, False
         if held is not None:
             held.close()
-        if armed:
-            reset(owner=OWNER, **self.place)
-        return held is not None or armed
+        if not self._armed:
+            return held is not None
+        unsettled = reset(owner=OWNER, **self.place).unsettled
+        if unsettled:
+            raise UnsettledError(words.not_restored(unsettled))
+        self._armed = False
+        return True
 
     # --- plans ------------------------------------------------------------------------------------------------------
 

@@ -56,8 +56,14 @@ def call(
         box.require(tool.consent, f"use {tool.name}")
         if not tool.alone:
             return tool.act(box, accepted, listener)
-        with box.one_call(this or ToolCall()):
-            return tool.act(box, accepted, listener)
+        this = this or ToolCall()
+        with box.one_call(this):
+            holding = box.holding
+            answer = tool.act(box, accepted, listener)
+            if this.cancelled and box.holding and not holding:
+                box.release()
+                answer = ToolAnswer(words.RESTORED, error=True)
+            return answer
     except BecalmError as error:
         return ToolAnswer(str(error), {"exit_code": error.exit_code}, error=True)
     except Exception as error:

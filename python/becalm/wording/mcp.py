@@ -66,6 +66,11 @@ NOTHING_APPLIED = "This server has no settings applied; nothing was changed."
 RESTORED = "Everything that this server had applied is restored."
 
 
+def not_restored(places: Sequence[str]) -> str:
+    """Return what to do where something is not as it was before; `places`: a sentence for each."""
+    return " ".join(["Not everything could be restored:", *places, "Call reset again."])
+
+
 def only_for_programs(name: str) -> str:
     """Return the refusal to apply to the machine a setting that belongs to a process."""
     return (

@@ -4,10 +4,13 @@ import pytest
 from tests.support.laptop import changed, laptop, put, snapshot, strays
 from tests.support.loaders import debian
 
+from becalm.errors import MachineError
 from becalm.nouns.options.mcp import Consent, McpOptions
 from becalm.results.progress import Quiet
+from becalm.results.settings import Reset
 from becalm.study.session_options import SessionOptions
-from becalm.verbs.mcp_toolbox import Toolbox
+from becalm.verbs import mcp_toolbox
+from becalm.verbs.mcp_toolbox import Toolbox, ToolCall
 from becalm.verbs.mcp_tools import call
 from becalm.wording import mcp as words
 
@@ -115,4 +118,38 @@ def test_preparing_a_start_needs_the_option_for_dangerous_settings(box, bootable
     tools, before = box("boot", bootable), snapshot(bootable)
     assert ask(tools, "apply", **BOOT).error
     assert not tools.holding
+    assert changed(before, snapshot(bootable)) == {}
+
+
+def test_settings_of_a_cancelled_call_are_restored(box, tree, monkeypatch):
+    tools, before, this = box("live"), snapshot(tree), ToolCall()
+    hold = tools.hold
+
+    def cancelled_meanwhile(profile):
+        tools.cancel(this)
+        return hold(profile)
+
+    monkeypatch.setattr(tools, "hold", cancelled_meanwhile)
+    answer = call(tools, "apply", {"settings": {"swappiness": 1}}, Quiet(), this)
+    assert (answer.error, answer.sentence) == (True, words.RESTORED)
+    assert not tools.holding
+    assert changed(before, snapshot(tree)) == {}
+
+
+@pytest.mark.parametrize("failure", ["an error", "a difference"])
+def test_what_could_not_be_taken_back_is_tried_again(box, bootable, monkeypatch, failure):
+    tools, before = box("boot", bootable, dangerous=True), snapshot(bootable)
+    assert not ask(tools, "apply", **BOOT).error
+
+    def failing(**keywords):
+        if failure == "an error":
+            raise MachineError("The disk is full.")
+        return Reset(unsettled=("custom.cfg is not as before.",))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mcp_toolbox, "reset", failing)
+        answer = ask(tools, "reset")
+        assert answer.error
+        assert ("The disk is full." in answer.sentence) or ("custom.cfg is not as before." in answer.sentence)
+    assert ask(tools, "reset").sentence == words.RESTORED
     assert changed(before, snapshot(bootable)) == {}
