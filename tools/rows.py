@@ -15,20 +15,22 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from threading import Thread
+from threading import Event, Thread
 from typing import IO
 
 Command = Sequence[str]
 
+CANNOT_RUN, INTERRUPTED = 127, 130
+"""The exit codes of shells for a command that cannot be run, and for Ctrl-C."""
+
 
 class Row:
-    """Commands that are run one after the other, in the background; `name`: what they are called.
-
-    Where `said` is None they say it at once.
+    """Commands that are run one after the other, in the background, under a name. `output`: the file for what they
+    print; None prints it at once.
     """
 
-    def __init__(self, name: str, commands: Sequence[Command], output: IO[bytes] | None) -> None:
-        self.name, self.said = name, output
+    def __init__(self, name: str, commands: Sequence[Command], output: IO[bytes] | None, interrupted: Event) -> None:
+        self.name, self.output, self._interrupted = name, output, interrupted
         self.codes: list[int] = []
         self.seconds = 0.0
         self._commands = commands
@@ -39,28 +41,37 @@ class Row:
         """Wait until the last command has ended, then pass its output on."""
         self._thread.join()
         print(f"\n=== {self.name}: {self.seconds:.0f} s, exit codes {self.codes} ===", flush=True)
-        if self.said is not None:
-            self.said.seek(0)
-            while piece := self.said.read(1 << 16):
+        if self.output is not None:
+            self.output.seek(0)
+            while piece := self.output.read(1 << 16):
                 sys.stdout.buffer.write(piece)
             sys.stdout.flush()
 
     def _run(self) -> None:
         began = time.monotonic()
         for command in self._commands:
-            self.codes.append(subprocess.run(command, stdout=self.said, stderr=self.said, check=False).returncode)
+            self.codes.append(INTERRUPTED if self._interrupted.is_set() else self._code_of(command))
         self.seconds = time.monotonic() - began
+
+    def _code_of(self, command: Command) -> int:
+        try:
+            return subprocess.run(command, stdout=self.output, stderr=self.output, check=False).returncode
+        except OSError as error:
+            print(f"{command[0]}: {error.strerror}", file=sys.stderr)
+            return CANNOT_RUN
 
 
 def side_by_side(rows: Sequence[tuple[str, Sequence[Command]]]) -> list[int]:
     """Run rows, each with its name; gives the exit codes of all their commands."""
-    # Ctrl-C reaches all commands, and each says what it did until then.
-    before = signal.signal(signal.SIGINT, lambda *_: None)
+    # Ctrl-C reaches all commands, and each says what it did until then. None is begun after it.
+    interrupted = Event()
+    before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
     try:
         with ExitStack() as files:
             quiet = [files.enter_context(tempfile.TemporaryFile()) for _ in rows[1:]]
             running = [
-                Row(name, commands, output) for (name, commands), output in zip(rows, [None, *quiet], strict=True)
+                Row(name, commands, output, interrupted)
+                for (name, commands), output in zip(rows, [None, *quiet], strict=True)
             ]
             for row in running:
                 row.wait()

@@ -1,10 +1,12 @@
 """Rows of commands side by side: all are run, all that they say is said, and no failure is hidden."""
 
 import os
+import signal
 import subprocess
 import sys
 
 from tests.places import ROOT
+from tests.waiting import HANG_LIMIT_S
 
 
 def ran(*rows):
@@ -37,3 +39,24 @@ def test_commands_of_a_row_are_run_one_after_the_other_and_none_is_left_out():
     assert done.returncode == 5
     assert [line for line in done.stdout.splitlines() if line in ("before", "after")] == ["before", "after"]
     assert "exit codes [0, 5, 0] ===" in done.stdout
+
+
+def test_a_command_that_is_not_there_is_a_failure():
+    done = ran("true", "becalm-no-such-command ; echo after")
+    assert done.returncode == 127
+    assert "becalm-no-such-command: No such file" in done.stderr
+    assert "after" in done.stdout.splitlines()
+
+
+def test_no_command_is_begun_after_ctrl_c(tmp_path):
+    os.mkfifo(tmp_path / "began")
+    row = f"sh -c 'echo > {tmp_path}/began; exec sleep {HANG_LIMIT_S:.0f}' ; echo after"
+    process = subprocess.Popen(
+        [sys.executable, ROOT / "tools/rows.py", row], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    (tmp_path / "began").read_text()
+    os.killpg(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=HANG_LIMIT_S)
+    assert process.returncode != 0
+    assert "exit codes [-2, 130] ===" in out
+    assert "after" not in out.splitlines()
