@@ -34,7 +34,7 @@ PAUSE_S = 0.1
 MOST_LINES = 20
 
 RUN = "BECALM_TEST_RUN"
-"""The environment variable by which processes of the command are known; also where they are no descendants."""
+"""The environment variable that marks processes of the command, also those that are no descendants any more."""
 
 PRIVATE = {
     "TMPDIR": "",
@@ -104,7 +104,8 @@ def run(command: Iterable[str], variables: Mapping[str, str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda *_: process.terminate())
+            # Not Popen's terminate: it may collect the process, and then nobody hears of its end below.
+            signal.signal(number, lambda *_: os.kill(process.pid, signal.SIGTERM))
     while True:
         pid, status = os.waitpid(-1, 0)
         if pid == process.pid:
@@ -118,7 +119,7 @@ def survivors(identity: str) -> list[str]:
     deadline = begin + GRACE_S
     while left := processes(identity):
         now = time.monotonic()
-        if wait(left) and now < begin + PATIENCE_S:
+        if waiting_for_interrupts(left) and now < begin + PATIENCE_S:
             deadline = now + GRACE_S
         elif now >= deadline:
             break
@@ -166,8 +167,8 @@ def variable(pid: int, name: str) -> str:
     return ""
 
 
-def wait(left: Iterable[int]) -> bool:
-    """Return whether these only wait for interrupts; ended meanwhile, they would leave them their narrow masks."""
+def waiting_for_interrupts(left: Iterable[int]) -> bool:
+    """Return whether all of these only wait to give interrupts their masks back, which would stay narrow otherwise."""
     return bool(traces.returning()) and all(command_name(pid) in WAITERS for pid in left)
 
 

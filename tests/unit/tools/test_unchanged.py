@@ -88,7 +88,7 @@ def left_until(monkeypatch):
         sleep = lambda pause: setattr(clock, "now", clock.now + 1.0)  # noqa: E731
         monkeypatch.setattr(unchanged, "time", SimpleNamespace(monotonic=lambda: clock.now, sleep=sleep))
         monkeypatch.setattr(unchanged, "processes", lambda identity: [2**22 + 1] if clock.now < end else [])
-        monkeypatch.setattr(unchanged, "wait", lambda left: clock.now < waits_until)
+        monkeypatch.setattr(unchanged, "waiting_for_interrupts", lambda left: clock.now < waits_until)
         monkeypatch.setattr(unchanged, "reap", lambda: None)
         monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(pid))
         unchanged.survivors("x")
