@@ -151,7 +151,7 @@ class Debian:
         """Run a script there; all scripts of one start of the machine share a connection."""
         socket = f"{self._sockets.name}/{user}-{self.starts()}"
         share = ("-S", socket, "-o", "ControlMaster=auto", "-o", f"ControlPersist={HANG_LIMIT_S:.0f}")
-        return self._run(*share, "-o", "ConnectTimeout=40", "-l", user, "bench", script)
+        return self._run(*share, "-o", f"ConnectTimeout={HANG_LIMIT_S:.0f}", "-l", user, "bench", script)
 
     def _run(self, *words):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("LC_")}

@@ -18,8 +18,8 @@ GROUPED = [pytest.param(version, marks=pytest.mark.xdist_group(f"guest-{version}
 """The versions for tests on a shared machine: those of one version run in one process."""
 
 EMULATED_CPUS = 3
-"""The CPUs of a guest that needs several. More than two processors emulate: its CPUs then take turns in one thread, so
-that two guests next to each other do not wait for processors (`becalm.hosts.guest.qemu.IN_TURNS`)."""
+"""The CPUs of a guest that needs several. They are more than the two that emulate it, so that QEMU runs them in turns,
+in one thread: two guests next to each other do not wait for processors (`becalm.hosts.guest.qemu.IN_TURNS`)."""
 
 
 def kernel_or_skip(version):
@@ -45,7 +45,7 @@ def outputs(host, *steps, settings=({},), dangerous=False):
 
 
 def processes(host, settings=({},)):
-    """Return the id, the name and the parent's id of each process there, as text. One that ends meanwhile may lack."""
+    """Return the id, the name and the parent of each process there, as text, maybe without those that end meanwhile."""
     (table,) = outputs(host, (shell("cat /proc/[0-9]*/stat 2>/dev/null; true"), 0), settings=settings)
     rows = [line.replace("(", ")").split(")") for line in table.splitlines()]
     return [(pid.strip(), name, rest.split()[1]) for pid, name, rest in rows]

@@ -24,7 +24,7 @@ class Monitor:
 
     @contextlib.contextmanager
     def available(self):
-        """Have the guest's machines that are started meanwhile listen."""
+        """Make each QEMU of this guest that is started inside the block listen."""
         real = qemu.command
 
         def command(program, options, kernel, *rest):
@@ -43,8 +43,12 @@ class Monitor:
         with contextlib.closing(socket.socket(socket.AF_UNIX)) as connection:
             connection.settimeout(HANG_LIMIT_S)
             connection.connect(self._path)
+            messages = connection.makefile("r")
+            assert "QMP" in json.loads(messages.readline())
             connection.sendall(b'{"execute": "qmp_capabilities"}\n')
-            waker = threading.Thread(target=self._wake, args=(connection.makefile("r"), connection))
+            # Events are sent from this answer on.
+            assert json.loads(messages.readline()) == {"return": {}}
+            waker = threading.Thread(target=self._wake, args=(messages, connection))
             waker.start()
             try:
                 yield
@@ -53,7 +57,7 @@ class Monitor:
                 waker.join()
 
     @staticmethod
-    def _wake(events, connection):
-        for line in events:
+    def _wake(messages, connection):
+        for line in messages:
             if json.loads(line).get("event") == "SUSPEND":
                 connection.sendall(b'{"execute": "system_wakeup"}\n')
