@@ -21,7 +21,7 @@ Command = Sequence[str]
 WORKERS = str(min(8, len(os.sched_getaffinity(0))))
 """Processes that run tests at the same time, in the tiers that allow it."""
 
-BESIDE_GUESTS = (
+NEXT_TO_GUESTS = (
     "tests/system/browser", "tests/system/cli", "tests/system/clock", "tests/system/workloads",
     "tests/system/test_packaging.py",
 )  # fmt: skip
@@ -70,7 +70,7 @@ def contract(words: Sequence[str]) -> list[Command]:
 def system(words: Sequence[str]) -> list[Command]:
     """Return the commands of the tests that need this machine to themselves: two processes for those that leave its
     settings alone, so that two guests may run at the same time, then one for the others."""
-    first = ("tests/system/guest", *BESIDE_GUESTS)
+    first = ("tests/system/guest", *NEXT_TO_GUESTS)
     return [
         unchanged(pytest("-n", "2", "--dist", "loadgroup", *first, *words)),
         unchanged(pytest("tests/system", *(f"--ignore={path}" for path in first), *words)),
