@@ -137,7 +137,7 @@ def test_settings_of_a_cancelled_call_are_restored(box, tree, monkeypatch):
 
 
 @pytest.mark.parametrize("failure", ["an error", "a difference"])
-def test_what_could_not_be_taken_back_is_tried_again(box, bootable, monkeypatch, failure):
+def test_reset_tries_again_what_could_not_be_restored(box, bootable, monkeypatch, failure):
     tools, before = box("boot", bootable, dangerous=True), snapshot(bootable)
     assert not ask(tools, "apply", **BOOT).error
 
