@@ -34,7 +34,7 @@ POLL_S = 0.05
 """The interval between attempts to stop a cancelled call, which may not have begun to measure yet, s."""
 
 
-LITTLE = 1e-6
+SENTENCE_STEP = 1e-6
 """The growth of the progress number for a report that only has a sentence."""
 
 
@@ -199,7 +199,7 @@ class Reporter(Quiet):
 
     def _say(self, sentence: str) -> None:
         """Report a sentence without progress; the number grows a little, as the protocol requires."""
-        self._last += LITTLE
+        self._last += SENTENCE_STEP
         self._report(self._last, None, sentence)
 
     def _more(self, value: float, total: float | None, sentence: str) -> None:
