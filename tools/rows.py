@@ -1,8 +1,8 @@
 """Commands side by side, in rows: `python tools/rows.py "make test" "make docs ; make lint"`.
 
 What the first row says is seen at once, what each other row says comes whole when the first has ended, under its name.
-A row is one command after the other, with " ; " between them, also when one of them has failed. The exit code is the
-first that is not 0, so that no failure hides behind another one.
+A row is one command after the other, with " ; " between them, also when one of them has failed; after one that Ctrl-C
+has ended no other begins. The exit code is the first that is not 0, so that no failure hides behind another one.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from threading import Event, Thread
+from threading import Thread
 from typing import IO
 
 Command = Sequence[str]
@@ -29,8 +29,8 @@ class Row:
     print; None prints it at once.
     """
 
-    def __init__(self, name: str, commands: Sequence[Command], output: IO[bytes] | None, interrupted: Event) -> None:
-        self.name, self.output, self._interrupted = name, output, interrupted
+    def __init__(self, name: str, commands: Sequence[Command], output: IO[bytes] | None) -> None:
+        self.name, self.output = name, output
         self.codes: list[int] = []
         self.seconds = 0.0
         self._commands = commands
@@ -50,7 +50,8 @@ class Row:
     def _run(self) -> None:
         began = time.monotonic()
         for command in self._commands:
-            self.codes.append(INTERRUPTED if self._interrupted.is_set() else self._code_of(command))
+            interrupted = self.codes[-1:] in ([-signal.SIGINT], [INTERRUPTED])
+            self.codes.append(INTERRUPTED if interrupted else self._code_of(command))
         self.seconds = time.monotonic() - began
 
     def _code_of(self, command: Command) -> int:
@@ -63,15 +64,13 @@ class Row:
 
 def side_by_side(rows: Sequence[tuple[str, Sequence[Command]]]) -> list[int]:
     """Run rows, each with its name; gives the exit codes of all their commands."""
-    # Ctrl-C reaches all commands, and each says what it did until then. None is begun after it.
-    interrupted = Event()
-    before = signal.signal(signal.SIGINT, lambda *_: interrupted.set())
+    # Ctrl-C reaches all commands, and each says what it did until then.
+    before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         with ExitStack() as files:
             quiet = [files.enter_context(tempfile.TemporaryFile()) for _ in rows[1:]]
             running = [
-                Row(name, commands, output, interrupted)
-                for (name, commands), output in zip(rows, [None, *quiet], strict=True)
+                Row(name, commands, output) for (name, commands), output in zip(rows, [None, *quiet], strict=True)
             ]
             for row in running:
                 row.wait()

@@ -120,7 +120,7 @@ def run(command: Command) -> int:
 
 
 def turn(name: str = CHANGING_SETTINGS) -> socket.socket:
-    """Wait until no other run on this machine has its turn. Return what has it for this one until it is closed."""
+    """Wait until no other run on this machine has the turn; return the socket that keeps it until it is closed."""
     address = f"\0{name}"  # no file, and gone with this process (unix(7))
     while True:
         ours = socket.socket(socket.AF_UNIX)

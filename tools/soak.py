@@ -25,7 +25,7 @@ with open(sys.argv[1], "wb") as file:
         file.write(os.urandom(1 << 20)); file.flush(); os.fsync(file.fileno())
         if file.tell() > 1 << 28: file.seek(0)
 """
-FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)|^test (\S+) \.\.\. FAILED$|^    (\w+(?:::\w+)+)$", re.MULTILINE)
+FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)|^test (\S+) \.\.\. FAILED$|^    (\w*_\w*|\w+(?:::\w+)+)$", re.MULTILINE)
 
 
 @contextlib.contextmanager

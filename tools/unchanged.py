@@ -104,13 +104,20 @@ def run(command: Iterable[str], variables: Mapping[str, str]) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
-            # Not Popen's terminate: it may collect the process, and then nobody hears of its end below.
-            signal.signal(number, lambda *_: os.kill(process.pid, signal.SIGTERM))
+            signal.signal(number, lambda *_: terminate(process))
     while True:
         pid, status = os.waitpid(-1, 0)
         if pid == process.pid:
             process.returncode = os.waitstatus_to_exitcode(status)
             return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def terminate(process: subprocess.Popen[bytes]) -> None:
+    """Send SIGTERM to a command whose end is waited for. Popen's own method may collect it, so that the wait for any
+    child would never hear of its end."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGTERM)
 
 
 def survivors(identity: str) -> list[str]:

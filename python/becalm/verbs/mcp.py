@@ -92,10 +92,7 @@ def server_of(box: Toolbox) -> Server[Any]:
         async def report(fraction: float, total: float | None, message: str) -> None:
             await context.session.report_progress(fraction, total, message)
 
-        this = ToolCall()
-        answer = await _called(
-            box, this, lambda listener: call(box, parameters.name, arguments, listener, this), report
-        )
+        answer = await _called(box, lambda *rest: call(box, parameters.name, arguments, *rest), report)
         content = answer.to_json()
         return types.CallToolResult(
             content=[
@@ -139,12 +136,12 @@ OUTPUT = {
 
 
 async def _called(
-    box: Toolbox, this: ToolCall, work: Callable[[ProgressListener], ToolAnswer], report: Callable[..., Any]
+    box: Toolbox, work: Callable[[ProgressListener, ToolCall], ToolAnswer], report: Callable[..., Any]
 ) -> ToolAnswer:
     """Return the answer of a call that runs in a thread. If cancelled, stop it and wait for its end."""
     import anyio
 
-    finished = threading.Event()
+    this, finished = ToolCall(), threading.Event()
     answers: list[ToolAnswer] = []
 
     def forward(*progress: Any) -> None:
@@ -153,7 +150,7 @@ async def _called(
 
     def act() -> None:
         try:
-            answers.append(work(Reporter(forward)))
+            answers.append(work(Reporter(forward), this))
         finally:
             finished.set()
 

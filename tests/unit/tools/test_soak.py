@@ -11,10 +11,13 @@ test knob::journal::restores ... FAILED
 
 failures:
     knob::journal::restores
+    a_file_is_read
 
-test result: FAILED. 3 passed; 1 failed
+test result: FAILED. 3 passed; 2 failed
+    yield
 """
     assert soak.failures(text) == [
+        "a_file_is_read",
         "knob::journal::restores",
         "tests/contract/test_b.py::test_c",
         "tests/unit/store/test_store.py::test_a[x]",

@@ -1,6 +1,7 @@
 """The tool that fails when tests leave a trace: its private directory, its report and its exit code."""
 
 import os
+import signal
 import tempfile
 from types import SimpleNamespace
 
@@ -143,3 +144,11 @@ def test_a_file_that_cannot_be_removed_is_reported_with_its_owner(tmp_path, monk
     (tmp_path / "file").touch()
     monkeypatch.setattr(unchanged.shutil, "rmtree", lambda path, ignore_errors: None)
     assert unchanged.remove(tmp_path) == [f"file {tmp_path}/file of user {os.geteuid()} cannot be removed"]
+
+
+def test_a_command_that_has_ended_is_sent_nothing(monkeypatch):
+    sent = []
+    monkeypatch.setattr(unchanged.os, "kill", lambda *words: sent.append(words))
+    unchanged.terminate(SimpleNamespace(pid=7, returncode=None))
+    unchanged.terminate(SimpleNamespace(pid=7, returncode=0))
+    assert sent == [(7, signal.SIGTERM)]
