@@ -28,7 +28,7 @@ from becalm.wording import mcp as words
 TITLE = "becalm mcp"
 
 OWNER = "mcp"
-"""The owner's name under which boot settings are prepared."""
+"""The owner's name under which settings are applied, and restored where no agent holds them."""
 
 TOKEN_S = 600
 """The time for which a plan can be started, s."""
@@ -55,7 +55,8 @@ class Toolbox:
         self._turn = threading.Condition()
         self._running: ToolCall | None = None
         self._held: ExitStack | None = None
-        self._armed = False
+        self._unheld = False
+        """Whether settings are applied that no agent of this process holds: prepared for a boot, or not restored."""
         self._plans: dict[str, tuple[float, Mapping[str, Any]]] = {}
 
     # --- what is permitted ------------------------------------------------------------------------------------------
@@ -138,14 +139,14 @@ class Toolbox:
     @property
     def holding(self) -> bool:
         """Whether this server has settings applied."""
-        return self._held is not None or self._armed
+        return self._held is not None or self._unheld
 
     def hold(self, profile: Profile) -> ApplyResult:
         """Apply settings until `release`, or until this process ends. Raises RefusedError, UsageError, MachineError."""
         if self.holding:
             raise RefusedError(words.APPLIED_ALREADY)
-        with ExitStack() as stack:
-            access = Access(sudo=self.session.sudo, root=self.session.root, title=TITLE)
+        with self._noting_what_is_left(), ExitStack() as stack:
+            access = Access(sudo=self.session.sudo, root=self.session.root, title=TITLE, owner=OWNER)
             machine = stack.enter_context(hosts.open(self.session.host, access))
             hosts.need(machine.name, machine.abilities(), hosts.Ability.HOLD)
             settings, skipped = settings_for(machine, profile, dangerous=self.session.dangerous)
@@ -158,21 +159,31 @@ class Toolbox:
         if self.holding:
             raise RefusedError(words.APPLIED_ALREADY)
         result = apply(profile, boot=True, dangerous=self.session.dangerous, owner=OWNER, **self.place)
-        self._armed = True
+        self._unheld = True
         return result
 
     def release(self) -> bool:
         """Restore what is applied, and return whether anything was. Raises UnsettledError, MachineError."""
         held, self._held = self._held, None
         if held is not None:
-            held.close()
-        if not self._armed:
+            with self._noting_what_is_left():
+                held.close()
+        if not self._unheld:
             return held is not None
         unsettled = reset(owner=OWNER, **self.place).unsettled
         if unsettled:
             raise UnsettledError(words.not_restored(unsettled))
-        self._armed = False
+        self._unheld = False
         return True
+
+    @contextmanager
+    def _noting_what_is_left(self) -> Iterator[None]:
+        """Have `release` try again what the agent that held settings could not restore."""
+        try:
+            yield
+        except UnsettledError:
+            self._unheld = True
+            raise
 
     # --- plans ------------------------------------------------------------------------------------------------------
 

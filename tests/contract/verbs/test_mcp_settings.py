@@ -153,3 +153,18 @@ def test_reset_tries_again_what_could_not_be_restored(box, bootable, monkeypatch
         assert ("The disk is full." in answer.sentence) or ("custom.cfg is not as before." in answer.sentence)
     assert ask(tools, "reset").sentence == words.RESTORED
     assert changed(before, snapshot(bootable)) == {}
+
+
+def test_reset_tries_again_what_its_agent_could_not_restore(box, tree):
+    tools, before = box("live"), snapshot(tree)
+    assert not ask(tools, "apply", settings={"swappiness": 1, "stat_interval": 20}).error
+    put(tree, "proc/sys/vm/swappiness", "33")
+    for _ in range(2):
+        answer = ask(tools, "reset")
+        assert answer.error
+        assert "somebody else changed it" in answer.sentence
+        assert ask(tools, "status").result["applied_here"]
+    put(tree, "proc/sys/vm/swappiness", "60")
+    assert ask(tools, "reset").sentence == words.RESTORED
+    assert ask(tools, "reset").sentence == words.NOTHING_APPLIED
+    assert (changed(before, snapshot(tree)), strays(tree)) == ({}, [])
