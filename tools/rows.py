@@ -1,8 +1,8 @@
 """Commands side by side, in rows: `python tools/rows.py "make test" "make docs ; make lint"`.
 
-What the first row says is seen at once, what each other row says comes whole when the first has ended, under its name.
-A row is one command after the other, with " ; " between them, also when one of them has failed; after one that Ctrl-C
-has ended no other begins. The exit code is the first that is not 0, so that no failure hides behind another one.
+The output of the first row is printed at once, that of each other row as a whole when the first has ended, under its
+name. A row is one command after the other, with " ; " between them, also when one of them has failed; after Ctrl-C or
+SIGTERM no other begins. The exit code is the first that is not 0, so that no failure hides behind another one.
 """
 
 from __future__ import annotations
@@ -33,9 +33,20 @@ class Row:
         self.name, self.output = name, output
         self.codes: list[int] = []
         self.seconds = 0.0
+        self._ending = False
+        self._process: subprocess.Popen[bytes] | None = None
         self._commands = commands
         self._thread = Thread(target=self._run)
+
+    def start(self) -> None:
+        """Begin with the first command."""
         self._thread.start()
+
+    def terminate(self) -> None:
+        """Send SIGTERM to the command that is running, and have no other begin."""
+        self._ending = True
+        if (process := self._process) is not None:
+            process.terminate()
 
     def wait(self) -> None:
         """Wait until the last command has ended, then pass its output on."""
@@ -50,32 +61,49 @@ class Row:
     def _run(self) -> None:
         began = time.monotonic()
         for command in self._commands:
-            interrupted = self.codes[-1:] in ([-signal.SIGINT], [INTERRUPTED])
+            interrupted = self._ending or self.codes[-1:] in ([-signal.SIGINT], [INTERRUPTED])
             self.codes.append(INTERRUPTED if interrupted else self._code_of(command))
         self.seconds = time.monotonic() - began
 
     def _code_of(self, command: Command) -> int:
         try:
-            return subprocess.run(command, stdout=self.output, stderr=self.output, check=False).returncode
+            self._process = subprocess.Popen(command, stdout=self.output, stderr=self.output)
         except OSError as error:
             print(f"{command[0]}: {error.strerror}", file=sys.stderr)
             return CANNOT_RUN
+        if self._ending:
+            # The signal came before the process was known.
+            self._process.terminate()
+        return self._process.wait()
 
 
 def side_by_side(rows: Sequence[tuple[str, Sequence[Command]]]) -> list[int]:
-    """Run rows, each with its name; gives the exit codes of all their commands."""
-    # Ctrl-C reaches all commands, and each says what it did until then.
-    before = signal.signal(signal.SIGINT, lambda *_: None)
+    """Run rows, each with its name, and return the exit codes of all their commands."""
+    running: list[Row] = []
+
+    def terminate(*_: object) -> None:
+        for row in running:
+            row.terminate()
+
+    # Ctrl-C reaches all commands, and each reports what it did until then.
+    handlers = {signal.SIGINT: lambda *_: None, signal.SIGTERM: terminate, signal.SIGHUP: terminate}
+    before = {
+        number: signal.signal(number, handler)
+        for number, handler in handlers.items()
+        if signal.getsignal(number) != signal.SIG_IGN
+    }
     try:
         with ExitStack() as files:
             quiet = [files.enter_context(tempfile.TemporaryFile()) for _ in rows[1:]]
-            running = [
-                Row(name, commands, output) for (name, commands), output in zip(rows, [None, *quiet], strict=True)
-            ]
+            for (name, commands), output in zip(rows, [None, *quiet], strict=True):
+                running.append(Row(name, commands, output))
+            for row in running:
+                row.start()
             for row in running:
                 row.wait()
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return [code for row in running for code in row.codes]
 
 

@@ -1,7 +1,8 @@
 """Run tiers of tests one after the other: `python tools/run_tests.py rust unit contract -- -k store`.
 
 A tier is what its tests may rest on (CONTRIBUTING, "Tests"). Each is timed, and its 20 slowest tests are listed. Words
-after `--` go to pytest. All tiers run, also after a failure; the exit code is the first that is not 0.
+after `--` go to pytest. All tiers run, also after a failure; the exit code is the first that is not 0. After Ctrl-C or
+SIGTERM no other command begins; what has begun ends by itself, since it may have settings to restore.
 """
 
 from __future__ import annotations
@@ -9,14 +10,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import FrameType
 
 Command = Sequence[str]
+
+ROOT = Path(__file__).parents[1]
 
 WORKERS = str(min(8, len(os.sched_getaffinity(0))))
 """Processes that run tests at the same time, in the tiers that allow it."""
@@ -110,13 +116,48 @@ def environment() -> dict[str, str]:
     return {"OPENBLAS_NUM_THREADS": "1", **usual}
 
 
-def run(command: Command) -> int:
-    """Run a command in a temporary directory of its own; unchanged.py makes it itself. Return the exit code."""
-    if "tools/unchanged.py" in command:
-        return subprocess.run(command, env=environment(), check=False).returncode
-    # Short, since paths of sockets below it may have 107 bytes.
-    with tempfile.TemporaryDirectory(prefix="bt-", ignore_cleanup_errors=True) as directory:
-        return subprocess.run(command, env={**environment(), "TMPDIR": directory}, check=False).returncode
+class Runner:
+    """Runs one command after the other. A signal that asks this process to end raises KeyboardInterrupt between
+    commands; during one it is noted, and no other begins."""
+
+    def __init__(self) -> None:
+        self.signal = 0
+        """The number of the signal; 0 where none has come."""
+        self._running = False
+        self._process: subprocess.Popen[bytes] | None = None
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, self._stop)
+
+    def run(self, command: Command) -> int:
+        """Run a command in a temporary directory of its own; unchanged.py makes it itself. Return its exit code."""
+        if "tools/unchanged.py" in command:
+            return self._code_of(command, environment())
+        # Short, since paths of sockets below it may have 107 bytes.
+        with tempfile.TemporaryDirectory(prefix="bt-", ignore_cleanup_errors=True) as directory:
+            return self._code_of(command, {**environment(), "TMPDIR": directory})
+
+    def _code_of(self, command: Command, variables: dict[str, str]) -> int:
+        self._running = True
+        try:
+            self._process = subprocess.Popen(command, env=variables, cwd=ROOT)
+            if self.signal:
+                # It came before the process was known.
+                self._process.terminate()
+            code = self._process.wait()
+        finally:
+            self._process, self._running = None, False
+        if self.signal:
+            raise KeyboardInterrupt
+        return code if code >= 0 else 128 - code
+
+    def _stop(self, number: int, _frame: FrameType | None) -> None:
+        self.signal = number
+        if not self._running:
+            raise KeyboardInterrupt
+        # A terminal sends SIGINT to the command as well.
+        if number != signal.SIGINT and self._process is not None:
+            self._process.terminate()
 
 
 def turn(name: str = CHANGING_SETTINGS) -> socket.socket:
@@ -133,7 +174,7 @@ def turn(name: str = CHANGING_SETTINGS) -> socket.socket:
         else:
             ours.listen()
             return ours
-        print("Another checkout's tests use the settings of this machine. Waiting for their end.", flush=True)
+        print("Other tests are using the settings of this machine. Waiting for their end.", flush=True)
         with socket.socket(socket.AF_UNIX) as other, contextlib.suppress(ConnectionError):
             other.connect(address)
             other.recv(1)
@@ -146,15 +187,19 @@ def main(arguments: Sequence[str]) -> int:
     except ValueError as error:
         print(error, file=sys.stderr)
         return 2
+    runner = Runner()
     code, rows = 0, []
-    for tier in tiers:
-        with turn() if TIERS[tier] in (contract, system) else contextlib.nullcontext():
-            start = time.monotonic()
-            codes = [run(command) for command in TIERS[tier](words)]
-        failed = [number for number in codes if number not in (0, NOTHING_COLLECTED if words else 0)]
-        code = code or (failed[0] if failed else 0)
-        rows.append(f"{tier:12} {time.monotonic() - start:6.0f} s  {'failed' if failed else 'passed'}")
-        print(f"=== {rows[-1]}", flush=True)
+    try:
+        for tier in tiers:
+            with turn() if TIERS[tier] in (contract, system) else contextlib.nullcontext():
+                start = time.monotonic()
+                codes = [runner.run(command) for command in TIERS[tier](words)]
+            failed = [number for number in codes if number not in (0, NOTHING_COLLECTED if words else 0)]
+            code = code or (failed[0] if failed else 0)
+            rows.append(f"{tier:12} {time.monotonic() - start:6.0f} s  {'failed' if failed else 'passed'}")
+            print(f"=== {rows[-1]}", flush=True)
+    except KeyboardInterrupt:
+        code = 128 + runner.signal
     print("\n".join(["", "Tier           Time  Result", *rows]), flush=True)
     return code
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
 import shutil
 import signal
 import subprocess
@@ -29,6 +30,9 @@ GRACE_S = 10.0
 WAITERS = ("becalm-guard", "becalm-keeper", "becalm-starter")
 PATIENCE_S = 75.0
 """The time for becalm's processes that wait for interrupts: after a minute they give up and give all masks back."""
+
+CANNOT_RUN = 127
+"""The exit code of shells for a command that cannot be run."""
 
 PAUSE_S = 0.1
 MOST_LINES = 20
@@ -99,7 +103,12 @@ def remove(private: Path) -> list[str]:
 def run(command: Iterable[str], variables: Mapping[str, str]) -> int:
     """Run the command and return its exit code; orphans become children of this process."""
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
-    process = subprocess.Popen(list(command), env=variables)
+    words = list(command)
+    try:
+        process = subprocess.Popen(words, env=variables)
+    except OSError as error:
+        print(f"{words[0]}: {error.strerror}", file=sys.stderr)
+        return CANNOT_RUN
     # A terminal sends these to both; what is left is looked after in any case.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -143,8 +152,18 @@ def survivors(identity: str) -> list[str]:
                 sentences.append(f"process {pid} is still there: {name}{f', from {test}' if test else ''}")
     for pid in left:
         with suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
+            end(pid)
     return sentences
+
+
+def end(pid: int) -> None:
+    """Kill a process and wait until it has ended, so that it writes nothing more."""
+    descriptor = os.pidfd_open(pid)
+    try:
+        signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+        select.select([descriptor], [], [], GRACE_S)
+    finally:
+        os.close(descriptor)
 
 
 def processes(identity: str) -> list[int]:
@@ -223,6 +242,10 @@ def main(arguments: list[str]) -> int:
     if arguments[:1] != ["--"] or not arguments[1:]:
         print("usage: tools/unchanged.py -- COMMAND…", file=sys.stderr)
         return 2
+    # Until the command runs, these remove the private directory and end.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, lambda number, _: sys.exit(128 + number))
     with private_directory() as private:
         before, excuses = snapshot.snapshot(), traces.Excuses.before()
         code = run(arguments[1:], environment(private))

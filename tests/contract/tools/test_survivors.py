@@ -34,6 +34,13 @@ def test_the_exit_code_is_the_commands_when_nothing_is_left():
     assert run("true", patches=[PROCESSES_ONLY]) == (0, "")
     assert shell("exit 7", patches=[PROCESSES_ONLY]) == (7, "")
     assert shell("kill -9 $$", patches=[PROCESSES_ONLY]) == (137, "")
+    assert run("no-such-program", patches=[PROCESSES_ONLY]) == (127, "no-such-program: No such file or directory\n")
+
+
+def test_a_signal_before_the_command_runs_removes_the_private_directory(tmp_path):
+    signalled = "snapshot.snapshot = lambda: os.kill(os.getpid(), signal.SIGTERM)"
+    assert run("true", patches=["import os, signal", signalled], TMPDIR=str(tmp_path)) == (143, "")
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_process_that_detached_itself_is_named_with_its_test_and_ended(hello, gate):

@@ -41,13 +41,14 @@ def results(monkeypatch, *codes):
     """Have the commands that are run end with these exit codes; return the list of those run."""
     commands, left = [], list(codes)
 
-    def run(command, check, env):
+    def start(command, env, cwd):
         assert ("TMPDIR" in env) == ("tools/unchanged.py" not in command)
         assert "PYTHONDONTWRITEBYTECODE" not in env
         commands.append(command)
-        return SimpleNamespace(returncode=left.pop(0))
+        return SimpleNamespace(wait=lambda: left.pop(0))
 
-    monkeypatch.setattr(run_tests.subprocess, "run", run)
+    monkeypatch.setattr(run_tests.subprocess, "Popen", start)
+    monkeypatch.setattr(run_tests.signal, "signal", lambda *_: None)
     monkeypatch.setattr(run_tests, "turn", nullcontext)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     monkeypatch.delenv("TMPDIR", raising=False)
