@@ -35,6 +35,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 HOME = tempfile.TemporaryDirectory(prefix="becalm-tests-home-")
 for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "DASK_CONFIG", "MPLCONFIGDIR"):
     os.environ[variable] = os.path.join(HOME.name, variable)
+# What a developer has set for becalm: the store would be theirs.
+for variable in ("BECALM_STORE", "BECALM_TEST_SCRIPT", "BECALM_TRACE"):
+    os.environ.pop(variable, None)
 
 MEMORY_ONLY = ("unit", "property")
 

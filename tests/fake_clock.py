@@ -19,6 +19,9 @@ class FakeClock:
         self.elapsed_ns += 1_000
         return 10**12 + self.elapsed_ns
 
+    def monotonic_raw_ns(self) -> int:
+        return self.monotonic_ns()
+
     def time_ns(self) -> int:
         self.elapsed_ns += 1_000
         return START_NS + self.elapsed_ns

@@ -3,11 +3,15 @@
 `tests/conftest.py` puts it around every test of `tests/unit` and `tests/property`, fixtures of all scopes included. It
 also puts a fake clock in the place of the system's (`tests/fake_clock.py`).
 
-Processes and sockets are stopped by an audit hook (PEP 578), which also sees what libraries do. Clocks are stopped only
-for becalm and the tests: pytest and Hypothesis time themselves.
+Processes and sockets are stopped by an audit hook (PEP 578), which also sees what libraries do, but not what code in C
+does by itself. Clocks are stopped only for becalm and the tests: pytest and Hypothesis time themselves. Waiting with a
+limit is stopped only for the tests: becalm may wait for what the test does in another thread.
 """
 
+import errno
+import os
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,18 +22,22 @@ from tests import fake_clock
 FORBIDDEN = frozenset(
     (
         "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "pty.spawn",
-        "socket.__new__", "socket.bind", "socket.connect", "subprocess.Popen",
+        "socket.__new__", "socket.bind", "socket.connect", "socket.getaddrinfo", "socket.gethostbyaddr",
+        "socket.gethostbyname", "socket.getnameinfo", "subprocess.Popen",
     )
 )  # fmt: skip
 """Audit events of processes and sockets."""
 
 CLOCKS = (
-    "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "process_time_ns", "sleep",
-    "thread_time", "thread_time_ns", "time", "time_ns",
+    "clock_gettime", "clock_gettime_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns",
+    "process_time", "process_time_ns", "sleep", "thread_time", "thread_time_ns", "time", "time_ns",
 )  # fmt: skip
 
-LIBRARIES = (("fc-list",),)
-"""Programs that may be started: matplotlib asks once for the fonts of the machine."""
+OF_NOW = {"asctime": 1, "ctime": 1, "gmtime": 1, "localtime": 1, "strftime": 2}
+"""Functions that read the clock when they get fewer arguments than this."""
+
+NOT_INSTALLED = ("fc-list",)
+"""Programs that libraries can do without: matplotlib asks this one for the fonts of the machine."""
 
 GUARDED = ("becalm", "tests", "bench", "tools")
 """The packages for which the functions of `time` raise."""
@@ -40,12 +48,15 @@ _active = False
 _hooked = False
 
 
-class UsesMachine(AssertionError):
-    """A test of the memory-only tier used a process, a socket or a clock."""
+class UsesMachine(BaseException):
+    """A test of the memory-only tier used a process, a socket or a clock. Not an Exception, so that no handler for all
+    errors takes it for one."""
 
 
 def _audit(event: str, arguments: tuple) -> None:
-    if _active and event in FORBIDDEN and arguments[:1] not in LIBRARIES:
+    if _active and event in FORBIDDEN:
+        if event == "subprocess.Popen" and arguments[0] in NOT_INSTALLED:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), arguments[0])
         subject = f" of {arguments[0]!r}" if event == "subprocess.Popen" and arguments else ""
         raise UsesMachine(f"{event}{subject} in a memory-only test. {HINT}")
 
@@ -55,12 +66,23 @@ def _guarded(name: str):
 
     def function(*arguments):
         caller = sys._getframe(1).f_globals.get("__name__", "")
-        if _active and caller.partition(".")[0] in GUARDED:
+        reads = len(arguments) < OF_NOW.get(name, sys.maxsize)
+        if _active and reads and caller.partition(".")[0] in GUARDED:
             raise UsesMachine(f"time.{name} in a memory-only test (called by {caller}). {HINT}")
         return real(*arguments)
 
     function.__name__ = name
     return function
+
+
+def _waiting(real):
+    def wait(self, timeout=None):
+        caller = sys._getframe(1).f_globals.get("__name__", "")
+        if _active and timeout and caller.partition(".")[0] == "tests":
+            raise UsesMachine(f"waiting for {timeout} s in a memory-only test (called by {caller}). {HINT}")
+        return real(self, timeout)
+
+    return wait
 
 
 @contextmanager
@@ -72,8 +94,10 @@ def guard() -> Iterator[None]:
         _hooked = True
     with pytest.MonkeyPatch.context() as patch:
         fake_clock.install(patch)
-        for name in CLOCKS:
+        for name in (*CLOCKS, *OF_NOW):
             patch.setattr(time, name, _guarded(name))
+        for kind in (threading.Condition, threading.Event):
+            patch.setattr(kind, "wait", _waiting(kind.wait))
         _active = True
         try:
             yield

@@ -15,6 +15,9 @@ class Clock(Protocol):
     def monotonic_ns(self) -> int:
         """Return nanoseconds since an arbitrary start; never goes back."""
 
+    def monotonic_raw_ns(self) -> int:
+        """Return nanoseconds of CLOCK_MONOTONIC_RAW, the clock of recordings: not corrected by NTP."""
+
     def time_ns(self) -> int:
         """Return nanoseconds since 1970-01-01 UTC."""
 
@@ -29,6 +32,10 @@ class SystemClock:
     time_ns = staticmethod(_time.time_ns)
     sleep = staticmethod(_time.sleep)
 
+    def monotonic_raw_ns(self) -> int:
+        """Return nanoseconds of CLOCK_MONOTONIC_RAW, the clock of recordings: not corrected by NTP."""
+        return _time.clock_gettime_ns(_time.CLOCK_MONOTONIC_RAW)
+
 
 current: Clock = SystemClock()
 """The clock in use."""
@@ -42,6 +49,11 @@ def monotonic_ns() -> int:
 def monotonic() -> float:
     """Return seconds since an arbitrary start; never goes back."""
     return current.monotonic_ns() / 1e9
+
+
+def monotonic_raw_ns() -> int:
+    """Return nanoseconds of CLOCK_MONOTONIC_RAW, the clock of recordings: not corrected by NTP."""
+    return current.monotonic_raw_ns()
 
 
 def time_ns() -> int:

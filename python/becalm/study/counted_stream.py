@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import queue
 import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 
+from becalm import system_clock
 from becalm.errors import BecalmError, RefusedError
 from becalm.hosts import Host
 from becalm.hosts.recorded import Counting, RecordEvent, Recording, Records
@@ -54,7 +54,7 @@ class CountedStream(msgspec.Struct, frozen=True):
 
     def now_ns(self) -> int:
         """Return the time of the clock that the agent's records use, ns."""
-        return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+        return system_clock.monotonic_raw_ns()
 
     def batch(self, timeout_s: float) -> Sequence[Mapping[str, Any]] | None:
         """Return the next records, empty when none came in time; None at the end.

@@ -6,7 +6,6 @@ Kernels write marks by CLOCK_MONOTONIC (crates/becalm-core/src/kernel/marks.rs);
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import msgspec
 
-from becalm import hosts
+from becalm import hosts, system_clock
 from becalm.hosts import Host
 from becalm.nouns import tables
 from becalm.nouns.workload import AGENT, Workload
@@ -40,7 +39,7 @@ class MarkedProgram(msgspec.Struct, frozen=True):
         with self.folder as folder, suppress(OSError):
             lines = (Path(folder) / "marks").read_text(encoding="ascii").splitlines()
             # The rates of the clocks differ only by NTP's correction, at most 500 ppm (adjtimex(2)).
-            ahead = time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+            ahead = system_clock.monotonic_raw_ns() - system_clock.monotonic_ns()
             number = next((at for at, row in enumerate(programs) if row["task"] == process), None)
             for line in lines if number is not None else ():
                 yield {"program": number, "time_ns": int(line.removeprefix("mark ")) + ahead, "number": 1}

@@ -1,4 +1,4 @@
-"""Stores that another user may only read."""
+"""Stores that another user may only read, and one on a server that is not there."""
 
 import contextlib
 import os
@@ -6,8 +6,10 @@ import sqlite3
 import subprocess
 import sys
 
+import pytest
 from tests.support.store_examples import FACTS, STUDY, run
 
+from becalm.errors import StoreError
 from becalm.load.record import Load
 from becalm.store import Store
 
@@ -78,3 +80,8 @@ with Store.open({str(path)!r}) as store:
         with read_only(path.parent):
             run_script(script)
         reader.close()
+
+
+def test_a_server_that_is_not_there_is_named_in_a_sentence():
+    with pytest.raises(StoreError, match="cannot be reached"):
+        Store.open("postgresql:///x?host=/no/such/socket")

@@ -135,8 +135,15 @@ def test_an_interrupt_ends_all_and_keeps_all(store, odd):
     import os
     import signal
 
-    odd.append(lambda: os.kill(os.getpid(), signal.SIGINT))
-    odd.append(lambda: interrupts.interrupted() or threading.Event().wait(0.5))
+    arrived = threading.Event()
+
+    def interrupt():
+        # The main thread hears of it, which may be another one.
+        with interrupts.stop_at_signal(arrived.set):
+            os.kill(os.getpid(), signal.SIGINT)
+            arrived.wait()
+
+    odd.append(interrupt)
     comparison = compare(PROGRAMS, hosts=["sim:odd", "sim:calm"], budget="none", seed=1)
     first, second = comparison.hosts
     assert str(first.verdict.stopped) == "interrupted"
