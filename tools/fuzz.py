@@ -69,7 +69,7 @@ def build(names: Sequence[str]) -> Path:
 def workshop(name: str) -> Iterator[Path]:
     """Yield a directory with the corpus of a target, for somebody without rights; what was found is kept afterwards."""
     corpus = FUZZ / "corpus" / name
-    with tempfile.TemporaryDirectory(prefix="becalm-fuzz-") as place:
+    with tempfile.TemporaryDirectory(prefix="bt-fuzz-") as place:
         path = Path(place)
         (path / "found").mkdir()
         if corpus.is_dir():

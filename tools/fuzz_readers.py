@@ -131,7 +131,7 @@ def fuzz(name: str, words: list[str]) -> None:
 
 def search(name: str, seconds: float) -> bool:
     """Search with one target in a process of its own; return whether it found no fault."""
-    with tempfile.TemporaryDirectory(prefix="becalm-fuzz-") as place:
+    with tempfile.TemporaryDirectory(prefix="bt-fuzz-") as place:
         corpus, crashes = Path(place) / "corpus", Path(place) / "found"
         corpus.mkdir()
         crashes.mkdir()

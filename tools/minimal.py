@@ -88,7 +88,7 @@ class Absent(Exception):
 @contextlib.contextmanager
 def scratch(name: str, keep: bool = False) -> Iterator[Path]:
     """Make a directory for trees that other users can enter; remove it afterwards unless it is to be kept."""
-    place = Path(tempfile.mkdtemp(prefix=f"becalm-{name}-", dir="/var/tmp"))
+    place = Path(tempfile.mkdtemp(prefix=f"bt-{name}-", dir="/var/tmp"))
     place.chmod(0o755)
     try:
         yield place

@@ -17,14 +17,14 @@ import argparse
 import ast
 import contextlib
 import copy
-import math
 import os
 import random
+import resource
+import select
 import shutil
 import signal
 import sys
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,10 +40,14 @@ import scipy.stats  # noqa: F401
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("becalm/stats", "becalm/analysis", "becalm/load")
 
-PATIENCE = 10.0
-"""The time that tests may take, relative to that without an error, before the mutant counts as one that never ends."""
+PATIENCE = 10
+"""The CPU time that tests may take, relative to that without an error; a mutant that takes more never ends."""
 
-LEAST_S = 60.0
+LEAST_S = 60
+"""The least limit of CPU time, s."""
+
+WALL = 10
+"""The limit of time, relative to that of CPU time, for a mutant that waits for ever: others use the machine, too."""
 
 COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE,
@@ -136,8 +140,9 @@ def named_tests(module: Path) -> list[str]:
     return [str(path) for path in named] or [str(folder)]
 
 
-def passes(package: str, tests: Sequence[str], seconds: float | None) -> bool:
-    """Return whether the tests pass with the package in this directory; False when they do not end in time.
+def passes(package: str, tests: Sequence[str], cpu_s: int | None) -> bool:
+    """Return whether the tests pass with the package in this directory; False when they do not end within `cpu_s` of
+    CPU time.
 
     They run in a copy of this process, which has already imported what is large and never becalm.
     """
@@ -148,21 +153,24 @@ def passes(package: str, tests: Sequence[str], seconds: float | None) -> bool:
             nothing = os.open(os.devnull, os.O_RDWR)
             for stream in range(3):
                 os.dup2(nothing, stream)
-            os.environ["PYTHONPATH"] = f"{package}:{ROOT}"
+            os.environ |= {"PYTHONPATH": f"{package}:{ROOT}", "TMPDIR": package}
+            tempfile.tempdir = package
+            if cpu_s is not None:
+                resource.setrlimit(resource.RLIMIT_CPU, (cpu_s, cpu_s))
             sys.path[:0] = [package, str(ROOT)]
             sys.dont_write_bytecode = True
             os._exit(int(pytest.main(["-q", "-x", "-p", "no:cacheprovider", *tests])))
         os._exit(1)
-    end = math.inf if seconds is None else time.monotonic() + seconds
-    while time.monotonic() < end:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status) == 0
-        time.sleep(0.01)
-    # With whatever it has started.
-    os.killpg(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
+    try:
+        descriptor = os.pidfd_open(child)
+        ended, _, _ = select.select([descriptor], [], [], None if cpu_s is None else cpu_s * WALL)
+        os.close(descriptor)
+    finally:
+        # With whatever it has started. Without effect on one that has ended, which was not collected.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        _, status = os.waitpid(child, 0)
+    return bool(ended) and os.waitstatus_to_exitcode(status) == 0
 
 
 def tried(module: Path, most: int, seed: int) -> tuple[int, list[Mutant]]:
@@ -174,11 +182,11 @@ def tried(module: Path, most: int, seed: int) -> tuple[int, list[Mutant]]:
     tests = named_tests(module)
     with tempfile.TemporaryDirectory() as directory:
         shutil.copytree(ROOT / "python/becalm", f"{directory}/becalm", ignore=shutil.ignore_patterns("__pycache__"))
-        # Alone, too, the tests must pass; they set the limit, in CPU time, since others use the machine meanwhile.
+        # Without an error the tests must pass; their time is the measure of the limit.
         begun = os.times().children_user
         if not passes(directory, tests, None):
             sys.exit(f"{' '.join(tests)} fail without any mutant.")
-        limit = max(LEAST_S, PATIENCE * (os.times().children_user - begun))
+        limit = max(LEAST_S, round(PATIENCE * (os.times().children_user - begun)))
         left = []
         for mutant in chosen:
             (Path(directory) / module).write_text(mutant.text)

@@ -41,7 +41,7 @@ def main() -> int:
         sys.exit("Something is not committed, and packages are compared with those of a commit.")
     who = packages.maker()
     name, _, address = who.who.rpartition(" ")
-    with tempfile.TemporaryDirectory(prefix="becalm-again-") as place:
+    with tempfile.TemporaryDirectory(prefix="bt-again-") as place:
         clone = Path(place, "a longer name of a directory")
         packages.run("git", "clone", "-q", root, clone)
         again = {

@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import IO
 
 Command = Sequence[str]
 
@@ -132,15 +133,17 @@ class Runner:
     def run(self, command: Command) -> int:
         """Run a command in a temporary directory of its own; unchanged.py makes it itself. Return its exit code."""
         if "tools/unchanged.py" in command:
-            return self._code_of(command, environment())
+            return self.code_of(command, environment())
         # Short, since paths of sockets below it may have 107 bytes.
         with tempfile.TemporaryDirectory(prefix="bt-", ignore_cleanup_errors=True) as directory:
-            return self._code_of(command, {**environment(), "TMPDIR": directory})
+            return self.code_of(command, {**environment(), "TMPDIR": directory})
 
-    def _code_of(self, command: Command, variables: dict[str, str]) -> int:
+    def code_of(self, command: Command, variables: Mapping[str, str], output: IO[bytes] | None = None) -> int:
+        """Run a command with these environment variables and return its exit code. `output`: a file instead of ours."""
         self._running = True
         try:
-            self._process = subprocess.Popen(command, env=variables, cwd=ROOT)
+            errors = None if output is None else subprocess.STDOUT
+            self._process = subprocess.Popen(command, env=variables, cwd=ROOT, stdout=output, stderr=errors)
             if self.signal:
                 # It came before the process was known.
                 self._process.terminate()

@@ -17,10 +17,17 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-BUSY = "while True: pass"
-WRITER = """
-import os, sys
-with open(sys.argv[1], "wb") as file:
+import run_tests
+
+ENDS_WITH_PARENT = """
+import ctypes, os, signal, sys
+ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+if os.getppid() != int(sys.argv[1]): sys.exit()
+"""
+"""The start of a process that ends with this one, however it ends (PR_SET_PDEATHSIG of prctl(2))."""
+BUSY = f"{ENDS_WITH_PARENT}while True: pass"
+WRITER = f"""{ENDS_WITH_PARENT}
+with open(sys.argv[2], "wb") as file:
     while True:
         file.write(os.urandom(1 << 20)); file.flush(); os.fsync(file.fileno())
         if file.tell() > 1 << 28: file.seek(0)
@@ -29,12 +36,13 @@ FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)|^test (\S+) \.\.\. FAILED$|^    (
 
 
 @contextlib.contextmanager
-def load(directory: Path) -> Iterator[None]:
-    """Keep four processes busy and one writing to disk."""
-    commands = [[sys.executable, "-c", BUSY]] * 4 + [[sys.executable, "-c", WRITER, str(directory / "written")]]
-    processes = [subprocess.Popen(command) for command in commands]
+def load(directory: Path) -> Iterator[list[int]]:
+    """Keep four processes busy and one writing to disk; yield their numbers."""
+    us = str(os.getpid())
+    commands = [["-c", BUSY, us]] * 4 + [["-c", WRITER, us, str(directory / "written")]]
+    processes = [subprocess.Popen([sys.executable, *words]) for words in commands]
     try:
-        yield
+        yield [process.pid for process in processes]
     finally:
         for process in processes:
             process.kill()
@@ -54,27 +62,28 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--logs", type=Path, help="directory for the output of each run (default: a temporary one)")
     parser.add_argument("tiers", nargs="*", default=["rust", "unit", "contract", "system"], help="tiers to run")
     options = parser.parse_intermixed_args([word for word in arguments if word != "--"])
-    logs = options.logs or Path(tempfile.mkdtemp(prefix="becalm-soak-"))
+    logs = options.logs or Path(tempfile.mkdtemp(prefix="bt-soak-"))
     logs.mkdir(parents=True, exist_ok=True)
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     rows, bad = [], 0
+    runner = run_tests.Runner()
     for number in range(1, options.times + 1):
         loaded = options.load and number % 2 == 0
         start = time.monotonic()
         command = [sys.executable, "tools/run_tests.py", *options.tiers]
+        log = logs / f"run-{number}.log"
+        # In /tmp the load would write to memory where that is a tmpfs.
         with (
-            tempfile.TemporaryDirectory(prefix="becalm-soak-load-") as directory,
+            tempfile.TemporaryDirectory(prefix="bt-load-", dir="/var/tmp") as directory,
             load(Path(directory)) if loaded else contextlib.nullcontext(),
+            log.open("wb") as output,
         ):
-            done = subprocess.run(
-                command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
-            )
-        (logs / f"run-{number}.log").write_text(done.stdout)
-        names = failures(done.stdout) if done.returncode else []
-        bad += done.returncode != 0
+            code = runner.code_of(command, environment, output)
+        names = failures(log.read_text(errors="replace")) if code else []
+        bad += code != 0
         where = "next to a load" if loaded else "alone"
         seconds = time.monotonic() - start
-        rows.append(f"{number:3}  {where:14}  {seconds:5.0f} s  exit code {done.returncode}  {' '.join(names)}")
+        rows.append(f"{number:3}  {where:14}  {seconds:5.0f} s  exit code {code}  {' '.join(names)}")
         print(rows[-1], flush=True)
     print(f"\n{options.times - bad} passed, {bad} failed. Output: {logs}")
     return int(bad > 0)

@@ -41,7 +41,7 @@ def results(monkeypatch, *codes):
     """Have the commands that are run end with these exit codes; return the list of those run."""
     commands, left = [], list(codes)
 
-    def start(command, env, cwd):
+    def start(command, env, **_):
         assert ("TMPDIR" in env) == ("tools/unchanged.py" not in command)
         assert "PYTHONDONTWRITEBYTECODE" not in env
         commands.append(command)
