@@ -1,12 +1,12 @@
 # Two commands do everything on a machine with Rust, Python 3.11, make and a C compiler: make demo, make test.
 SHELL := /bin/bash
 PYTHON ?= python3
-# What `make demo` installs for you, and what development and tests use: the latter runs the source tree itself.
+# The environment that `make demo` installs becalm into, and that of development and tests, which runs the source tree.
 USER_VENV := .venv
 VENV := .venv-dev
 BIN := $(VENV)/bin
 AGENT := python/becalm/becalm-agent
-# What root runs for it: settings and their journal, and nothing that could start a program.
+# The part that runs as root: settings and their journal, and nothing that could start a program.
 HELPER := python/becalm/becalm-helper
 SIMULATOR := python/becalm/becalm-sim
 # The one program that is linked dynamically, to load the timers of libraries.
@@ -35,28 +35,29 @@ check-tools:
 	  { echo "A C linker is missing. On Debian and Ubuntu: sudo apt-get install gcc libc6-dev"; exit 1; }
 
 # The packages that tools/programs.toml lists for the system tier. Lists them and asks first; YES=1 answers yes.
+# ASKED=1: the question has been answered.
 debian-packages: check-tools
-	@$(PYTHON) tools/programs.py install system
+	@[ -n "$(ASKED)" ] || $(PYTHON) tools/programs.py install system
 
 %/bin/python: | check-tools
 	$(PYTHON) -m venv $*
 
-# As setup.py builds them, so that a wheel need not do it again. How a program is linked is said of it alone: what they share
-# is compiled once.
+# Programs are built as setup.py does, so that a wheel need not do it again. Flags for linking are given to the program
+# only, so that the crates that they share are compiled once.
 HOST = $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 PROGRAM = cargo rustc -q --release --locked --target $(HOST)
 STATICALLY = -- -C target-feature=+crt-static
 
-# Set where they were compiled.
+# The agent gets the BPF programs where they were compiled.
 WITH_BPF = $(if $(filter-out $(words $(wildcard $(BPF))),$(words $(BPF))),,BECALM_BPF_OBJECTS=$(abspath $(dir $(firstword $(BPF)))))
 
-# What is missing here: a failure on CI, a reason elsewhere.
+# A missing requirement is a failure on CI; elsewhere the reason is printed.
 MISSING = { echo "$(1)" >&2; [ "$$CI" != true ]; }
 
 HAVE_ARM = { [ -d "$$(rustc --print target-libdir --target $(ARM))" ] || rustup -q target add $(ARM) 2>/dev/null; }
 NO_ARM = Rust cannot compile for Armv8 and so becalm-clock is not tried for it: rustup target add $(ARM)
 
-# What tests compile for, and with, beyond this machine's Rust and C.
+# Compilers that tests use in addition to this machine's Rust and C.
 compilers: | debian-packages
 	@$(HAVE_ARM) || $(call MISSING,$(NO_ARM))
 	@if command -v clang >/dev/null && [ -e /usr/include/bpf/bpf_helpers.h ]; then $(MAKE) --no-print-directory $(BPF); else \
@@ -135,10 +136,10 @@ test-unit: build
 test-contract: build
 	$(RUN_TESTS) contract $(WITH_TESTS)
 
-# Guests, restarts, kills on real settings, other people's programs: a quarter of an hour as root, on a machine that does
-# nothing else. Lists the packages that it needs and asks before it installs them; YES=1 answers yes.
+# Guests, restarts, kills on real settings, programs that becalm did not write: a quarter of an hour as root, on a machine
+# without other work. Lists the packages that it needs and asks before it installs them; YES=1 answers yes.
 test-system: debian-packages compilers
-	@$(MAKE) --no-print-directory -j2 guests
+	@$(MAKE) --no-print-directory -j2 guests ASKED=1
 	$(RUN_TESTS) system $(WITH_TESTS)
 
 # The same as `make test` with many samples in simulations and property tests: an hour.
@@ -146,10 +147,11 @@ test-long: build
 	BECALM_SAMPLES=long PROPTEST_CASES=1000 $(RUN_TESTS) rust unit contract $(WITH_TESTS)
 
 # Figures of this machine, which must be quiet (as root). Nothing else depends on them.
-measure: debian-packages build
+measure: build
+	@$(PYTHON) tools/programs.py install measurement
 	BECALM_QUIET=1 $(RUN_TESTS) measurement $(WITH_TESTS)
 
-# Whether tests ever fail by chance: all tiers ten times, every second time next to a load.
+# Show whether tests ever fail by chance: all tiers but measurement ten times, every second time next to a load.
 SOAK ?= 10 --load
 soak: guests
 	$(BIN)/python tools/soak.py $(SOAK)
@@ -166,8 +168,8 @@ boots: guests
 criterion: build
 	BECALM_CRITERION=1 $(BIN)/python -m pytest -q tests/system/workloads/test_criterion.py
 
-# Small errors in the arithmetic of Python, and, by cargo-mutants, in the engine's journal, restoring and load: which of
-# them no test notices. About an hour; "make mutants MUTANTS='--most 30 becalm/stats/paired.py'" tries one module.
+# Name the small errors that no test notices: in the arithmetic of Python, and, by cargo-mutants, in the engine's journal,
+# restoring and load. About an hour; "make mutants MUTANTS='--most 30 becalm/stats/paired.py'" tries one module.
 MUTANTS ?=
 ENGINE_MUTANTS ?= -f crates/becalm-core/src/load/machine.rs -f crates/becalm-core/src/load/table.rs \
   -f crates/becalm-settings/src/journal.rs -f crates/becalm-settings/src/restore.rs -f crates/becalm-agent/src/restore.rs
@@ -179,26 +181,28 @@ mutants: build
 # Every figure of the documents again, within two hours on a machine that does nothing else (as root).
 BENCH ?=
 bench: build
+	@$(PYTHON) tools/programs.py install bench
 	$(BIN)/python bench/all.py $(BENCH)
 
-# The README's two commands on minimal machines that have nothing but Rust and Python (as root; half an hour each).
+# The README's two commands on minimal machines, which have only Rust, Python, make and a C compiler (as root; half an hour
+# each).
 FRESH ?= debian-12 debian-13 ubuntu-24.04
 fresh: debian-packages compilers
 	$(PYTHON) tools/fresh.py $(FRESH)
 
-# What `make dist` has made, on minimal machines on which nothing of becalm ever was (as root; a quarter of an hour, of
-# which the sdist's compiler takes most). A Fedora needs dnf and its mirrors; where they are not, it says so.
+# Try the packages of `make dist` on minimal machines that never had becalm (as root; a quarter of an hour, most of it to
+# compile the sdist). A Fedora needs dnf and its mirrors; without them the reason is printed.
 INSTALLED ?=
 installed: build
 	$(BIN)/python tools/installed.py $(INSTALLED)
 
-# Bytes that nobody has thought of, guided by coverage, a minute for all targets; `make fuzz FUZZ='--seconds 600 journal'`.
+# Random bytes, guided by coverage, a minute for all targets; `make fuzz FUZZ='--seconds 600 journal'`.
 FUZZ ?= --seconds 60
 fuzz: check-tools
 	$(PYTHON) tools/fuzz.py $(FUZZ)
 
-# The same in Python for imports, profiles and answers of agents: a few of each are tried by `make test`, many here, and
-# those that atheris finds, guided by coverage. It has wheels for some Pythons only, and elsewhere that is said.
+# The same in Python for imports, profiles and answers of agents: `make test` tries a few of each, this many, and those
+# that atheris finds, guided by coverage. It has wheels for some versions of Python only; without it the reason is printed.
 atheris: build
 	-$(BIN)/python tools/requirements.py fuzz | $(BIN)/pip install -q --disable-pip-version-check -r /dev/stdin
 
@@ -206,7 +210,7 @@ fuzz-imports: atheris
 	BECALM_SAMPLES=long $(BIN)/python -m pytest -q tests/property/fuzz
 	$(BIN)/python tools/fuzz_readers.py --seconds 120
 
-# An hour of both; what was found goes into fuzz/corpus, and into fuzz/seeds by `python tools/fuzz.py --renew`.
+# An hour of both. Inputs that reach new code go to fuzz/corpus, and to fuzz/seeds by `python tools/fuzz.py --renew`.
 fuzz-long: atheris
 	$(PYTHON) tools/fuzz.py --seconds 3000
 	$(BIN)/python tools/fuzz_readers.py --seconds 600
@@ -227,12 +231,12 @@ dist: $(VENV)/.develop check-tools
 	@$(HAVE_ARM) || { echo "Rust cannot compile for aarch64, which has a wheel: rustup target add $(ARM)" >&2; exit 1; }
 	$(BIN)/python tools/packages.py
 
-# What becalm depends on, for a machine without a network, as wheels in dist/wheelhouse: WHEELHOUSE='--python 3.12 --musl'.
+# becalm's dependencies for a machine without a network, as wheels in dist/wheelhouse: WHEELHOUSE='--python 3.12 --musl'.
 WHEELHOUSE ?=
 wheelhouse: $(VENV)/.develop
 	$(BIN)/python tools/wheelhouse.py $(WHEELHOUSE)
 
-# Whether a second build of the last commit, elsewhere, gives the bytes that dist/ has.
+# Check that a second build of the last commit, elsewhere, gives the bytes that dist/ has.
 reproduce: $(VENV)/.develop
 	$(BIN)/python tools/reproduce.py
 
@@ -244,7 +248,7 @@ check-crate: check-tools
 lint: build check-arm check-crate
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	@# What mypy reads in place of the options themselves.
+	@# Stubs that mypy reads in place of the options themselves.
 	$(BIN)/python tools/type_stubs.py --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -271,4 +275,5 @@ format: build
 	cargo fmt --manifest-path fuzz/Cargo.toml
 
 clean:
-	rm -rf target fuzz/target build dist $(USER_VENV) $(VENV) $(AGENT) $(HELPER) $(SIMULATOR) $(TABLES) python/*.egg-info
+	rm -rf target fuzz/target build dist $(USER_VENV) $(VENV) $(AGENT) $(HELPER) $(SIMULATOR) $(TIMERS) $(TABLES) \
+	  python/becalm/clock_sources python/*.egg-info

@@ -21,6 +21,8 @@ import minimal
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("python3", "python3-venv", "make", "gcc", "libc6-dev", "ca-certificates", "apt")
 COMMANDS = ("make demo", "make test")
+MACHINE = "(a minimal machine)"
+"""The name of the first step."""
 SYSTEMS = {
     name: system for name, system in minimal.SYSTEMS.items() if (system.by, system.python) == ("mmdebstrap", "python3")
 }
@@ -46,13 +48,14 @@ def make_tree(system: minimal.System, tree: Path) -> None:
 
 
 def try_system(name: str, commands: tuple[str, ...], keep: bool) -> list[tuple[str, str, float, int]]:
-    """Name, command, seconds and exit code of each command; after a failure nothing more is tried."""
+    """Return name, command, seconds and exit code of each command; after a failure nothing more is tried. Raises Absent
+    or CalledProcessError when the minimal machine cannot be made."""
     done = []
     with minimal.scratch(f"fresh-{name}", keep) as place:
         tree = place / "tree"
         began = time.monotonic()
         make_tree(SYSTEMS[name], tree)
-        done.append((name, "(a minimal machine)", time.monotonic() - began, 0))
+        done.append((name, MACHINE, time.monotonic() - began, 0))
         strict = {"CI": "true"} if SYSTEMS[name].strict else {}
         for command in commands:
             print(f"\n=== {name}: {command}", flush=True)
@@ -77,7 +80,11 @@ def main() -> int:
         parser.error("root is needed, for namespaces and packages")
     done = []
     for name in args.systems or SYSTEMS:
-        done += try_system(name, tuple(args.command or COMMANDS), args.keep)
+        try:
+            done += try_system(name, tuple(args.command or COMMANDS), args.keep)
+        except (minimal.Absent, OSError, subprocess.CalledProcessError) as reason:
+            print(f"{name} cannot be tried here: {reason}", file=sys.stderr)
+            done.append((name, MACHINE, 0.0, 1))
     print()
     for name, command, seconds, code in done:
         print(f"{name:<14} {command:<40} {seconds:7.0f} s  {'ok' if code == 0 else f'failed ({code})'}")

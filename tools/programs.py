@@ -99,6 +99,30 @@ def with_dependencies(names: Sequence[str]) -> list[str]:
     return simulated_names(done.stdout) or list(names)
 
 
+def unknown(names: Sequence[str]) -> list[str]:
+    """Return the packages that apt's index does not have: it is missing or old, or another distribution's names differ.
+    Empty where apt-cache cannot tell."""
+    if shutil.which("apt-cache") is None:
+        return []
+    done = subprocess.run(["apt-cache", "pkgnames"], capture_output=True, text=True, check=False)
+    index = set(done.stdout.split())
+    return [name for name in names if name not in index]
+
+
+def update() -> bool:
+    """Fetch apt's index of packages; return whether that went well."""
+    return subprocess.run(["apt-get", "update", "-q"], check=False).returncode == 0
+
+
+def answer(question: str) -> str:
+    """Return a person's answer; empty for none (Ctrl-D)."""
+    try:
+        return input(question)
+    except EOFError:
+        print()
+        return ""
+
+
 def agreed(count: int, environment: Mapping[str, str], ask: Callable[[str], str] | None) -> bool:
     """Return whether to install: yes with CI=true or YES=1, else what a person answers, else no."""
     if environment.get("CI") == "true" or environment.get("YES") == "1":
@@ -113,12 +137,19 @@ def install(tier: str) -> int:
     if not names:
         return 0
     if os.geteuid() == 0 and shutil.which("apt-get"):
-        packages = with_dependencies(names)
-        print(f"Not installed, but needed by tests ({tier}): {' '.join(packages)}", flush=True)
-        if agreed(len(packages), os.environ, input if sys.stdin.isatty() and sys.stdout.isatty() else None):
+        absent = unknown(names)
+        updated = bool(absent) and update()
+        if updated and (absent := unknown(names)):
+            print(f"This distribution has no packages of these names: {' '.join(absent)}", flush=True)
+        available = [name for name in names if name not in absent]
+        packages = with_dependencies(available) if available else []
+        if packages:
+            print(f"Not installed, but needed by tests ({tier}): {' '.join(packages)}", flush=True)
+        terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        if packages and agreed(len(packages), os.environ, answer if terminal else None):
             quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-            if subprocess.run(["apt-get", "update", "-q"], check=False).returncode == 0:
-                subprocess.run([*INSTALL, *names], env=quiet, check=False)
+            if updated or update():
+                subprocess.run([*INSTALL, *available], env=quiet, check=False)
             names = [row.name for row in missing(tier)]
     if not names:
         return 0

@@ -105,6 +105,18 @@ def test_yes_and_ci_install_after_listing(machine, environment):
     assert machine.calls == ["update", "install"]
 
 
+def test_packages_that_another_distribution_does_not_have_are_left_out(machine):
+    (machine.directory / "dpkg-query").unlink()
+    machine.write("cc", "")
+    machine.write("apt-cache", "#!/bin/sh\necho gcc")
+    done = machine.run("install", "system", YES="1")
+    assert "This distribution has no packages of these names: " in done.stdout
+    # To learn whether it has them, the index was fetched before anything was listed.
+    assert machine.calls == ["update", "install"]
+    assert machine.log.read_text().splitlines()[-1].endswith("--no-install-recommends gcc")
+    assert done.returncode == 0
+
+
 @pytest.mark.parametrize(("environment", "code"), [({"YES": "1"}, 0), ({"CI": "true"}, 1)])
 def test_a_failed_installation_is_a_failure_on_ci_only(machine, environment, code):
     machine.apt("exit 100")
@@ -121,7 +133,7 @@ def test_an_ordinary_user_gets_the_command_for_root(machine, environment, code):
     assert not machine.log.exists()
 
 
-@pytest.mark.parametrize(("answer", "calls"), [("y", ["update", "install"]), ("n", []), ("", [])])
+@pytest.mark.parametrize(("answer", "calls"), [("y\n", ["update", "install"]), ("n\n", []), ("\n", []), ("\4", [])])
 def test_a_person_at_a_terminal_is_asked(machine, answer, calls):
     ours, theirs = os.openpty()
     process = subprocess.Popen(
@@ -133,7 +145,7 @@ def test_a_person_at_a_terminal_is_asked(machine, answer, calls):
         wait_readable(ours)
         screen += os.read(ours, 4096)
     assert b"Install these 2 packages with apt-get? [y/N]" in screen
-    os.write(ours, f"{answer}\n".encode())
+    os.write(ours, answer.encode())
     wait_ended(process.pid)
     assert process.wait() == 0
     os.close(ours)
