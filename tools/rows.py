@@ -32,7 +32,7 @@ class Row:
     def __init__(self, name: str, commands: Sequence[Command], output: IO[bytes] | None) -> None:
         self.name, self.output = name, output
         self.codes: list[int] = []
-        self.seconds = 0.0
+        self.seconds: list[float] = []
         self._ending = False
         self._process: subprocess.Popen[bytes] | None = None
         self._commands = commands
@@ -51,7 +51,8 @@ class Row:
     def wait(self) -> None:
         """Wait until the last command has ended, then pass its output on."""
         self._thread.join()
-        print(f"\n=== {self.name}: {self.seconds:.0f} s, exit codes {self.codes} ===", flush=True)
+        seconds = " + ".join(f"{value:.0f}" for value in self.seconds)
+        print(f"\n=== {self.name}: {seconds} s, exit codes {self.codes} ===", flush=True)
         if self.output is not None:
             self.output.seek(0)
             while piece := self.output.read(1 << 16):
@@ -59,11 +60,11 @@ class Row:
             sys.stdout.flush()
 
     def _run(self) -> None:
-        began = time.monotonic()
         for command in self._commands:
+            began = time.monotonic()
             interrupted = self._ending or self.codes[-1:] in ([-signal.SIGINT], [INTERRUPTED])
             self.codes.append(INTERRUPTED if interrupted else self._code_of(command))
-        self.seconds = time.monotonic() - began
+            self.seconds.append(time.monotonic() - began)
 
     def _code_of(self, command: Command) -> int:
         try:
