@@ -83,8 +83,12 @@ def _elsewhere(
             return _alongside(machine, demand, command, listener or OutputListener())
         asked_ns = system_clock.monotonic_ns()
         with machine.loading(demand) as load:
+            left_ns = None if time_ns is None else time_ns - (system_clock.monotonic_ns() - asked_ns)
+            if left_ns is not None and left_ns <= 0:
+                raise MachineError(
+                    "The time was over before all of the load was up. Allow a longer time, or ask for less load."
+                )
             with contextlib.suppress(KeyboardInterrupt):
-                left_ns = None if time_ns is None else max(0, time_ns - (system_clock.monotonic_ns() - asked_ns))
                 threading.Event().wait(None if left_ns is None else left_ns / 1e9)
                 return replace(load.end(), reason="time")
             return load.end()
