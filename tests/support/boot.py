@@ -10,7 +10,8 @@ import pytest
 from tests.support.laptop import Snapshot, changed, snapshot, strays
 from tests.support.loaders import EFIVARS, VENDOR, environment
 from tests.support.stepping import Stepped
-from tests.support.talk import Agent
+from tests.support.talk import Agent, holders
+from tests.waiting import wait_for
 
 from becalm.hosts.agent import agent_path
 
@@ -80,6 +81,8 @@ def cut(root: Path, request: str, moment: int | None, **fields: object) -> int:
     agent.process.stdin.close()
     agent.process.stdout.close()
     agent.process.stderr.close()
+    # Its children may have the lock a little longer.
+    wait_for(lambda: not holders(root), "nobody holds the lock")
     return traced.stops
 
 

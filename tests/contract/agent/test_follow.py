@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from tests import fake_clock
-from tests.contract.conversation import Agent, needs_root
+from tests.contract.conversation import Agent, children, needs_root
 from tests.waiting import wait_for, wait_readable
 
 from becalm.load.live import account
@@ -236,12 +236,15 @@ def test_a_slow_reader_loses_readings_which_are_counted(monkeypatch):
     assert skipped == [0, 3]
 
 
+SHELL = 'stty -g; echo begin; "$@"; echo "code $?"; stty -g; echo over; read end'
+"""Prints the state of the terminal before and after a command. It has to live: after it the kernel resets the state."""
+
+
 @pytest.mark.parametrize("how", ["q", signal.SIGINT, signal.SIGTERM])
 def test_the_view_gives_the_terminal_back(how):
     terminal, other_end = pty.openpty()
-    before = termios.tcgetattr(terminal)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "becalm", "watch", "--interval", "100ms"],
+    shell = subprocess.Popen(
+        ["sh", "-c", SHELL, "sh", sys.executable, "-m", "becalm", "watch", "--interval", "100ms"],
         env={**os.environ, "TERM": "xterm"},
         preexec_fn=partial(os.login_tty, other_end),
     )
@@ -252,22 +255,22 @@ def test_the_view_gives_the_terminal_back(how):
         nonlocal written
         while until not in written:
             wait_readable(terminal)
-            try:
-                written += os.read(terminal, 65536)
-            except OSError:
-                break
-        assert until in written, written
+            written += os.read(terminal, 65536)
 
     take(b"run queue")
     assert not termios.tcgetattr(terminal)[3] & termios.ECHO
     if how == "q":
         os.write(terminal, b"q")
     else:
-        process.send_signal(how)
-    take(b"Watched for")
+        (watch,) = children(shell.pid)
+        os.kill(watch, how)
+    take(b"over")
+    os.write(terminal, b"\n")
+    assert shell.wait() == 0
+    os.close(terminal)
+    lines = written.decode().splitlines()
+    assert b"Watched for" in written
+    assert "code 0" in lines
+    assert lines[lines.index("begin") - 1] == lines[lines.index("over") - 1], "the state from before is back"
     assert written.count(b"\x1b[?1049h") == written.count(b"\x1b[?1049l") == 1, "the screen from before is back"
     assert written.rindex(b"\x1b[?25h") > written.rindex(b"\x1b[?25l"), "the cursor is back"
-    with contextlib.suppress(OSError, termios.error):
-        wait_for(lambda: termios.tcgetattr(terminal)[3] == before[3])
-    assert process.wait() == 0
-    os.close(terminal)

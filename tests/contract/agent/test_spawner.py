@@ -128,7 +128,8 @@ def test_no_program_inherits_a_descriptor(agent):
 
 def check_without_spawner(agent, number):
     """Send its spawner a signal: the agent refuses runs with a reason, and answers other requests."""
-    agent.define("true")
+    # Of its two children of this name the first starts programs, and has its name from then on.
+    assert agent.run("true")[0][0]["outcome"] == "ok"
     pid = spawner(agent)
     os.kill(pid, number)
     rows, texts = gather(agent.answer(agent.send("measure", first=0, steps=[[0, 0, 0, 0]])))

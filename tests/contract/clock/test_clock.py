@@ -30,7 +30,7 @@ def evaluated(**options):
 def test_an_evaluation_reports_trust_then_cells_then_the_end():
     events = evaluated(timers=["barrier", "clock_gettime call"], flushes=["L1", "L2"])
     if events is None:
-        return
+        pytest.skip(NO_CHAIN)
     assert events[0]["event"] == "trust"
     assert events[-1]["event"] == "done"
     cells = [event for event in events if event["event"] == "cell"]
@@ -49,7 +49,7 @@ def test_the_command_prints_json(own_directories):
     words = ["clock", "--budget", "200ms", "--timer", "barrier", "--flush", "L1", "--json"]
     done = CliRunner().invoke(command, words)
     if isinstance(done.exception, MachineError) and NO_CHAIN in str(done.exception):
-        return
+        pytest.skip(NO_CHAIN)
     assert done.exit_code == 0, done.output
     value = json.loads(done.stdout)
     timers = [cell["timer"] for cell in value["cells"]]

@@ -16,7 +16,8 @@ import pytest
 from tests.support.boot import NEXT, Starter
 from tests.support.laptop import changed, put, snapshot, strays
 from tests.support.loaders import MACHINES, came_up, restarted
-from tests.support.talk import Agent, end, guards
+from tests.support.talk import Agent, end, guards, holders
+from tests.waiting import wait_for
 
 from becalm.hosts.agent import agent_path
 
@@ -99,6 +100,7 @@ def test_a_kill_leaves_what_one_reset_removes(roots: list[Path], who: str) -> No
             end(guard)
         agent.kill()
         agent.process.stdout.close()
+        wait_for(lambda root=root: not holders(root), "nobody holds the lock")
         with Agent(root) as following:
             assert following.done("restore")["unsettled"] == []
         assert (changed(before, snapshot(root)), strays(root)) == ({}, [])

@@ -189,7 +189,9 @@ def test_memory_by_which_others_grew_during_a_run_is_told(agent, tmp_path):
     ask, answer = tmp_path / "ask", tmp_path / "answer"
     for fifo in (ask, answer):
         os.mkfifo(fifo)
-    grow = f"import sys\nopen({str(ask)!r}).read()\nheld = b'x' * {size}\nopen({str(answer)!r}, 'w').close()\ninput()"
+    # More than it is asked for, since the kernel's count of pages may be off (linux/percpu_counter.h).
+    held = size + (4 << 20)
+    grow = f"import sys\nopen({str(ask)!r}).read()\nheld = b'x' * {held}\nopen({str(answer)!r}, 'w').close()\ninput()"
     with subprocess.Popen([sys.executable, "-S", "-c", grow], stdin=subprocess.PIPE) as other:
         try:
             assert agent.define(*sh(f": >{ask}; read line <{answer}; exit 0"))["event"] == "done"
@@ -329,9 +331,10 @@ def test_settings_are_applied_and_restored_between_observed_runs(server):
 
 
 def is_empty(group):
-    """Return whether a control group has no process, or is gone."""
+    """Return whether a control group can be removed, or is gone: a process that is ending is in it to the last, though
+    cgroup.procs leaves it out."""
     with contextlib.suppress(OSError):
-        return not (group / "cgroup.procs").read_text()
+        return "populated 0" in (group / "cgroup.events").read_text()
     return True
 
 
