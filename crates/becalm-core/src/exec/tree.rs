@@ -97,11 +97,35 @@ pub fn left(run: u64) -> u32 {
     // SAFETY: getpid cannot fail.
     gather(unsafe { libc::getpid() }, &mut alive);
     let entry = format!("BECALM_RUN={run}");
-    let is_of_run = |pid: &&libc::pid_t| {
-        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|text| text == entry.as_bytes())
-    };
+    let is_of_run =
+        |pid: &&libc::pid_t| environment(**pid).split(|byte| *byte == 0).any(|text| text == entry.as_bytes());
     alive.iter().filter(is_of_run).count() as u32
+}
+
+/// Return the environment of a process; empty when it has none or is gone. One that calls execve(2) has none for a
+/// moment, which is waited for.
+fn environment(pid: libc::pid_t) -> Vec<u8> {
+    let started = Instant::now();
+    loop {
+        match fs::read(format!("/proc/{pid}/environ")) {
+            Ok(found) if found.is_empty() && in_execve(pid) && started.elapsed() < PATIENCE => {
+                sleep(Duration::from_micros(200));
+            }
+            found => return found.unwrap_or_default(),
+        }
+    }
+}
+
+/// Return whether a process has its new memory but not yet its environment (fs/exec.c, begin_new_exec;
+/// fs/binfmt_elf.c, create_elf_tables).
+fn in_execve(pid: libc::pid_t) -> bool {
+    let text = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&text);
+    let Some((_, rest)) = text.rsplit_once(')') else { return false };
+    // State and env_start are fields 3 and 50 of proc_pid_stat(5). What has ended has no memory.
+    let mut words = rest.split_ascii_whitespace();
+    let state = words.next();
+    !matches!(state, Some("Z" | "X")) && words.nth(50 - 4) == Some("0")
 }
 
 /// Kill all children of this process and their descendants, and reap them. Makes one system call when there
