@@ -24,9 +24,10 @@ impl Rank {
             checked(libc::sched_getparam(pid, &mut level))?;
             let policy = checked(libc::sched_getscheduler(pid))?;
             let nice = checked(libc::syscall(libc::SYS_getpriority, libc::PRIO_PROCESS, pid) as i32)?;
-            // A task that has no I/O context of its own has no class (block/ioprio.c).
+            // A task that has no I/O context of its own has no class; before Linux 5.14 it had a level all the
+            // same, which ioprio_set(2) refuses (block/ioprio.c).
             let io = (libc::syscall(libc::SYS_ioprio_get, 1, pid) as i32).max(0);
-            Ok(Self { nice: 20 - nice, policy, level: level.sched_priority, io })
+            Ok(Self { nice: 20 - nice, policy, level: level.sched_priority, io: with_class(io) })
         }
     }
 
@@ -50,6 +51,15 @@ impl Rank {
     }
 }
 
+/// Return an I/O priority, or 0 when it has no class: the class is above bit 13 (ioprio_set(2)).
+fn with_class(io: i32) -> i32 {
+    if io >> 13 == 0 {
+        0
+    } else {
+        io
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -58,7 +68,7 @@ mod tests {
     fn a_task_gets_priorities() {
         let mut child = std::process::Command::new("sleep").arg("30").spawn().unwrap();
         let pid = child.id() as libc::pid_t;
-        let before = Rank::of(pid).unwrap();
+        let before = Rank::of(0).unwrap();
         let wanted = Rank { nice: 19, policy: libc::SCHED_BATCH, level: 0, io: 2 << 13 | 7 };
         wanted.apply(pid).unwrap();
         let (applied, own) = (Rank::of(pid).unwrap(), Rank::of(0).unwrap());
@@ -67,5 +77,10 @@ mod tests {
         assert_eq!(applied, wanted);
         assert_eq!(own, before, "and nobody else");
         assert!(Rank::of(pid).is_err());
+    }
+
+    #[test]
+    fn a_level_without_a_class_is_none() {
+        assert_eq!([0, 4, 2 << 13 | 4, 3 << 13].map(with_class), [0, 0, 2 << 13 | 4, 3 << 13]);
     }
 }
