@@ -206,10 +206,15 @@ mod tests {
     fn cycles_are_counted_or_there_is_a_reason() {
         match CycleCounter::open() {
             Ok(counter) => {
-                let before = counter.read().unwrap();
+                let before = counter.read();
                 let spent = (0..10_000_u64).fold(0, |sum, each| std::hint::black_box(sum + each));
-                let cycles = counter.read().unwrap().wrapping_sub(before);
-                assert!(spent > 0 && cycles > 1_000, "{cycles}");
+                match (before, counter.read()) {
+                    (Ok(before), Ok(after)) => {
+                        assert!(spent > 0 && after.wrapping_sub(before) > 1_000, "{before}, {after}");
+                    }
+                    // The thread was moved to a core of another kind, or others have the counter.
+                    (Err(reason), _) | (_, Err(reason)) => assert!(!reason.to_string().is_empty()),
+                }
             }
             Err(reason) => assert!(!reason.to_string().is_empty()),
         }

@@ -252,7 +252,9 @@ fn a_file_of_another_process_is_kept_and_a_second_one_created() {
     first.close().unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), FILE);
     assert_eq!(read(&std::fs::read(&alongside).unwrap()).records().count(), 4);
-    // For a clock opened later, the existing file is from a process that has ended.
+    // For a clock opened an hour later, the existing file is from a process that has ended.
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_modified(std::time::SystemTime::now() - std::time::Duration::from_secs(3600)).unwrap();
     let later = Clock::open().unwrap();
     let writer = Writer::create(&path, &later, &["own"]).unwrap();
     assert_eq!(writer.path(), path);

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// The time after which a wait counts as hanging. It is not an expectation about speed.
-const HANG_LIMIT: Duration = Duration::from_secs(300);
+pub const HANG_LIMIT: Duration = Duration::from_secs(300);
 
 /// Wait until a condition holds.
 pub fn wait_for(condition: impl Fn() -> bool) {

@@ -101,9 +101,11 @@ mod tests {
         let mine = [me as i32, tid.recv().unwrap()];
         let found = threads(&tree, me);
         assert!(mine.iter().all(|tid| found.contains(tid)), "of several threads: {found:?}");
-        // The first process has threads that do not change.
-        let all: Vec<i32> = tree.numbered("/proc/1/task", "").into_iter().map(|tid| tid as i32).collect();
-        assert_eq!(threads(&tree, 1), all);
+        let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
+        let alone = threads(&tree, child.id());
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(alone, [child.id() as i32], "of one thread");
         let (_, online) = tree.cpus();
         for tid in mine {
             let expected: Cpus = allowed_to(&tree, tid).unwrap().intersection(&online).copied().collect();

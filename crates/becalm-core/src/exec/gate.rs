@@ -77,6 +77,7 @@ impl SharedGate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::waiting::wait_for;
     use std::thread;
 
     #[test]
@@ -84,19 +85,21 @@ mod tests {
         let shared = SharedGate::new().unwrap();
         for _ in 0..3 {
             let gate = shared.close();
-            let passed = thread::scope(|scope| {
-                let other = scope.spawn(|| {
+            let (second_ns, passed_ns) = thread::scope(|scope| {
+                let first = scope.spawn(|| {
                     gate.arrive();
                     gate.pass();
                     now_ns()
                 });
-                let arrived_ns = now_ns();
+                wait_for(|| gate.arrived.load(Ordering::Relaxed) == 1);
+                let second_ns = now_ns();
                 gate.arrive();
                 gate.pass();
-                [now_ns() - arrived_ns, other.join().unwrap() - arrived_ns]
+                (second_ns, [now_ns(), first.join().unwrap()])
             });
             let release_ns = gate.release_ns.load(Ordering::Relaxed);
-            assert!(release_ns > 0 && passed.iter().all(|ns| *ns > 0), "{passed:?}");
+            assert!(release_ns > second_ns);
+            assert!(passed_ns.iter().all(|ns| *ns >= release_ns), "{passed_ns:?}, released at {release_ns}");
             assert_eq!(gate.arrived.load(Ordering::Relaxed), BOTH);
         }
     }

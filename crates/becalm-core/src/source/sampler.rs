@@ -258,7 +258,8 @@ mod tests {
         let resting = |sampler: &Sampler| sampler.shared.resting.load(Ordering::Acquire);
         wait_for(|| resting(&sampler));
         let before = (sampler.account().samples, sampler.account().skipped);
-        // A thread that is woken without a reason rests on, and has sampled nothing.
+        // A thread that is woken without a reason rests again, and has sampled nothing.
+        sampler.shared.resting.store(false, Ordering::Release);
         sampler.thread.as_ref().unwrap().thread().unpark();
         wait_for(|| resting(&sampler));
         assert_eq!((sampler.account().samples, sampler.account().skipped), before);

