@@ -166,18 +166,9 @@ class GuestMachine(Wrapper[AgentHost]):
         """Boot with these parameters after those in the host's name."""
         self._off()
         self._parameters = parameters
-        began = system_clock.monotonic()
         try:
-            try:
-                self._on()
-            except MachineError:
-                if system_clock.monotonic() - began >= self._wanted.limit_s:
-                    raise
-                # An emulated machine can panic by chance when its host is busy, so it is tried twice.
-                self._off()
-                self._on()
+            self._on()
         except MachineError as error:
-            self._off()
             self._parameters = ()
             if not parameters:
                 raise
@@ -234,6 +225,16 @@ class GuestMachine(Wrapper[AgentHost]):
         self._link = self._agent = None
 
     def _on(self) -> None:
+        began = system_clock.monotonic()
+        try:
+            self._start()
+        except MachineError:
+            if self._accel[0] != qemu.EMULATED or system_clock.monotonic() - began >= self._wanted.limit_s:
+                raise
+            # An emulated machine can panic by chance when its host is busy, so it is tried twice.
+            self._start()
+
+    def _start(self) -> None:
         self._link = self._machine()
         try:
             self._agent = AgentHost(self.name, self._link, self._access)
