@@ -190,7 +190,7 @@ def test_a_defect_is_reported_in_a_sentence(home, becalm, monkeypatch):
     def broken(*arguments, **options):
         raise ZeroDivisionError("x")
 
-    monkeypatch.setattr("becalm.verbs.run.run", broken)
+    monkeypatch.setattr("becalm.run", broken)
     defect = becalm("run", "true")
     assert defect.returncode == 3
     assert "defect in becalm" in defect.stderr
