@@ -216,9 +216,12 @@ def of_another(kind: str, name: str) -> bool:
 
 
 def is_older(pid: int, path: str) -> bool:
-    """Return whether a process began before a file was made; numbers are used again."""
+    """Return whether a process began before a file was made; numbers are used again. Agents count as older, since the
+    clock may have been set meanwhile."""
     with suppress(OSError, StopIteration, IndexError):
         fields = stat_fields(pid)
+        if lines(f"/proc/{pid}/comm") == ["becalm-agent"]:
+            return has_not_ended(fields)
         boot_s = next(int(line.split()[1]) for line in lines("/proc/stat") if line.startswith("btime"))
         return has_not_ended(fields) and boot_s + int(fields[19]) // TICKS_PER_S <= os.stat(path).st_ctime + 1
     return False

@@ -248,8 +248,9 @@ fn step(tree: &Tree, all: bool) -> io::Result<bool> {
     let before = list.all.clone();
     let waiting = |away: &Away| away.why == Why::Waiting;
     for away in list.all.iter_mut().filter(|away| waiting(away)) {
-        // Those that somebody else has moved are no longer in the list.
-        if all || (away.ours(tree) && away.back(tree)) {
+        // Those that somebody else has moved are no longer in the list. The mask is read last, next to the write:
+        // between the two nobody else's is seen.
+        if all || (away.back(tree) && away.ours(tree)) {
             // One whose mask cannot be written has gone; `read` drops it.
             drop(away.widen(tree));
             away.why = Why::Silent;

@@ -2,7 +2,8 @@
 //!
 //! The name of a group contains the number of the process that created it. Numbers are reused, and in a
 //! container they differ from those here, so a group is abandoned only when no process of that number is
-//! older than it, here or among those of the group above.
+//! older than it, here or among those of the group above. Agents count as older: their times are told by the clock of
+//! the day, which may have been set meanwhile.
 
 use std::fs;
 use std::io;
@@ -16,6 +17,9 @@ use super::pid_stat::PidStat;
 
 /// The beginning of a group's name, before the number of its creator.
 pub const NAME: &str = "becalm-";
+
+/// The name of the process of an agent.
+const AGENT: &str = "becalm-agent";
 
 /// The number of tries to remove a group, and the time between them, ms: killed processes take a moment to leave it, up
 /// to a second on a busy machine.
@@ -104,6 +108,9 @@ fn older(pid: u32, made: i64) -> bool {
     if ["Z", "X"].contains(&stat.state.as_str()) {
         return false;
     }
+    if stat.name == AGENT {
+        return true;
+    }
     // Anything that cannot be found out counts for the process.
     let began = stat.at(22).zip(boot_time()).map_or(0, |(ticks, boot)| boot + (ticks / TICKS) as i64);
     began <= made.saturating_add(1)
@@ -134,7 +141,10 @@ fn processes(group: &Path) -> Vec<u32> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+
     use super::*;
+    use crate::waiting::wait_for;
 
     #[test]
     fn a_group_is_abandoned_when_no_older_process_has_its_makers_number() {
@@ -169,5 +179,19 @@ mod tests {
         sleeper.kill().unwrap();
         sleeper.wait().unwrap();
         assert!(!older(sleeper.id(), i64::MAX));
+    }
+
+    #[test]
+    fn an_agent_has_made_its_group_though_the_clock_was_set() {
+        let place = std::env::temp_dir().join(format!("becalm-agent-named-{}", std::process::id()));
+        fs::create_dir(&place).unwrap();
+        let program = place.join(AGENT);
+        std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
+        let mut agent = std::process::Command::new(&program).arg0("sleep").arg("100").spawn().unwrap();
+        wait_for(|| older(agent.id(), 0));
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+        assert!(!older(agent.id(), i64::MAX));
+        fs::remove_dir_all(place).unwrap();
     }
 }
