@@ -112,7 +112,7 @@ def rows(tmp_path_factory):
 
 @pytest.fixture
 def root(tmp_path, monkeypatch):
-    stop_stream_clock(monkeypatch)
+    stop_clocks(monkeypatch)
     return process_of_two_threads(tmp_path / "root")
 
 

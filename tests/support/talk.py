@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any, Self
 
+from tests.contract.conversation import children, name_of
 from tests.waiting import wait_ended
 
 from becalm.hosts.agent import agent_path
@@ -95,9 +96,13 @@ class Agent(Requests):
         return self.ask("define", workloads=[{"argv": list(argv)}], settings=settings, dangerous=True)
 
     def kill(self) -> None:
-        """Kill it, and wait for its end."""
+        """Kill it, and wait for its end, and that of the processes that start programs: they share its files, and so
+        have the machine's lock a little longer."""
+        shares = [pid for pid in children(self.pid) if name_of(pid) in ("becalm-agent", "becalm-spawner")]
         self.process.kill()
         self.process.wait()
+        for pid in shares:
+            wait_ended(pid)
         self.forget()
 
     def forget(self) -> None:

@@ -13,6 +13,7 @@ import pytest
 from tests.contract.conversation import Agent, processes_with
 from tests.support.laptop import laptop
 from tests.support.stepping import Stepped
+from tests.support.talk import processes_of
 from tests.waiting import wait_ended, wait_for
 
 from becalm.hosts.agent import agent_path
@@ -32,6 +33,9 @@ def agent(tmp_path):
     yield agent
     agent.process.kill()
     agent.close()
+    # The guard restores, and writes to the directory until then.
+    parts = ("becalm-agent", "becalm-spawner", "becalm-guard", "becalm-keeper")
+    wait_for(lambda: not processes_of(tmp_path, *parts), "everything of the agent has ended")
 
 
 def test_empty_lines_are_signs_of_life(agent):
