@@ -13,8 +13,11 @@ MARK = "+one+"
 
 
 def begun(log) -> int:
-    """Return the number of runs that have begun."""
-    return log.read_bytes().count(MARK.encode()) if log.exists() else 0
+    """Return the number of runs that have begun; 0 while there is no log, which may be replaced."""
+    try:
+        return log.read_bytes().count(MARK.encode())
+    except FileNotFoundError:
+        return 0
 
 
 def stored(store: str, study: int = 1) -> tuple[int, int]:

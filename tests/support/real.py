@@ -60,11 +60,16 @@ def machine() -> Machine:
     values["swap"] = [(area[0], area[-1]) for area in areas]
     with contextlib.suppress(OSError):
         values["latency"] = struct.unpack("=i", Path("/dev/cpu_dma_latency").read_bytes()[:4])
-    # Groups of others come and go meanwhile, at which Path.glob fails.
-    groups = (Path(directory) for directory, _, _ in os.walk(GROUPS))
-    values["becalm groups"] = sorted(str(group) for group in groups if "becalm" in group.name and not observes(group))
+    values["becalm groups"] = becalm_groups()
     values["tasks"] = tasks()
     return values
+
+
+def becalm_groups() -> list[str]:
+    """Return the control groups that becalm has made, without those of agents at work."""
+    # Groups of others come and go meanwhile, at which Path.glob fails.
+    groups = (Path(directory) for directory, _, _ in os.walk(GROUPS))
+    return sorted(str(group) for group in groups if "becalm" in group.name and not observes(group))
 
 
 def observes(group: Path) -> bool:

@@ -193,11 +193,17 @@ def renamed(incomplete: str) -> Items:
     return [CompletionItem(rename) for rename in renames if rename.startswith(incomplete)]
 
 
+GIT_S = 2.0
+"""The time that git gets to list references while a person waits, s."""
+
+
 def revisions(incomplete: str) -> Items:
     """Return tags and branches of the git repository of the working directory."""
     command = ["git", "for-each-ref", "--sort=-creatordate", "--format=%(refname:short)", "refs/tags", "refs/heads"]
     try:
-        references = subprocess.run(command, capture_output=True, text=True, timeout=2, check=True).stdout.splitlines()
+        references = subprocess.run(
+            command, capture_output=True, text=True, timeout=GIT_S, check=True
+        ).stdout.splitlines()
     except (OSError, subprocess.SubprocessError, ValueError):
         return []
     return _matching(((reference, None) for reference in ("HEAD", *references)), incomplete)

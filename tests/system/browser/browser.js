@@ -63,7 +63,6 @@
     const page = view.document, svg = page.querySelector("#graphs svg");
     if (!svg) return null;
     const dots = () => svg.querySelectorAll(".dot").length;
-    await shown(view);
     const box = svg.getBoundingClientRect();
     const point = (kind, pointer) => svg.dispatchEvent(new view.PointerEvent(kind, {
       clientX: box.left + box.width * 0.8, clientY: box.top + 40, pointerType: pointer, bubbles: true}));
@@ -98,6 +97,8 @@
     const view = frame.contentWindow, root = view.document.documentElement, thrown = [];
     view.addEventListener("error", event => thrown.push(event.message));
     await soon();
+    // The graphs of a history are drawn when they are seen.
+    if (view.document.querySelector("#graphs svg")) await shown(view);
     seen.push({
       name, width, wider: root.scrollWidth - root.clientWidth, paper: luminance(paper(view, view.document.body)),
       text: view.document.body.innerText.length, pictures: view.document.querySelectorAll("svg").length,

@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.needs import need
 from tests.places import ROOT
+from tests.waiting import HANG_LIMIT_S
 
 SCRIPT = ROOT / "tests/system/browser/browser.js"
 PHONE, DESK = 360, 1280
@@ -57,7 +58,7 @@ def look(place, pages, dark, height=6000):
     ]  # fmt: skip
     # In the home directory it makes .pki.
     home = {**os.environ, "HOME": str(place)}
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True, env=home)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_LIMIT_S, check=True, env=home)
     match = re.search(r"<title>(.*?)</title>", done.stdout)
     console = re.findall(r":CONSOLE[:(]\d+\)?\] (.*)", done.stderr)
     assert match, f"The pages were not looked at: {console}\n{done.stderr[-2000:]}"

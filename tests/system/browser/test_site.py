@@ -13,6 +13,7 @@ from tests.places import ROOT
 from tests.support.no_repository import outside_of_repositories
 from tests.support.sites import HOSTILE, SESSIONS, fill
 from tests.system.browser.browser import ALONE, PHONE
+from tests.waiting import HANG_LIMIT_S
 
 import becalm
 
@@ -42,7 +43,7 @@ def browse(site, place, *words):
         f"--log-net-log={place / 'net.json'}", "--virtual-time-budget=60000", "--dump-dom", *words,
     ]  # fmt: skip
     home = {**os.environ, "HOME": str(place)}
-    done = subprocess.run(words, capture_output=True, text=True, timeout=300, check=True, env=home)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_LIMIT_S, check=True, env=home)
     console = re.findall(r":CONSOLE[:(]\d+\)?\] (.*)", done.stderr)
     return done.stdout, console, (place / "net.json").read_text(errors="replace")
 

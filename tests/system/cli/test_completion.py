@@ -4,6 +4,7 @@ import pytest
 from tests.needs import need
 from tests.support.repositories import git
 from tests.system.cli.shells import completed
+from tests.waiting import HANG_LIMIT_S
 
 import becalm as api
 from becalm.cli import candidates
@@ -45,6 +46,7 @@ def test_a_shell_at_a_terminal_completes_a_line(shell, sessions, tmp_path):
 
 def test_names_of_commits_come_from_git(tmp_path, monkeypatch):
     need("git")
+    monkeypatch.setattr(candidates, "GIT_S", HANG_LIMIT_S)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     assert candidates.revisions("") == []

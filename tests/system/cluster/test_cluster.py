@@ -115,7 +115,9 @@ def through_ssh(tmp_path, monkeypatch):
         (home / "config").write_text((far.path / "ssh_config").read_text())
         (home / "known_hosts").write_text((far.path / "known_hosts").read_text())
         python = tmp_path / "python"
-        python.write_text(f'#!/bin/sh\nPYTHONPATH={os.environ.get("PYTHONPATH", "")} exec {sys.executable} "$@"\n')
+        python.write_text(
+            f'#!/bin/sh\nPYTHONPATH={os.environ.get("PYTHONPATH", "")} TMPDIR={tmp_path} exec {sys.executable} "$@"\n'
+        )
         python.chmod(0o755)
         hosts = tmp_path / "hosts"
         hosts.write_text(f"far {python}  # the one there is\n")

@@ -14,9 +14,8 @@ import os
 import pytest
 from tests.directories import use_directories
 from tests.system.guest.debian import Debian, install
-from tests.system.guest.kernels import EMULATED_CPUS, GROUPED, kernel_or_skip, shell
+from tests.system.guest.kernels import EMULATED_CPUS, GROUPED, LIMIT, kernel_or_skip, shell
 from tests.system.guest.monitor import Monitor
-from tests.waiting import HANG_LIMIT_S
 
 from becalm import hosts
 from becalm.hosts import aliases
@@ -45,7 +44,7 @@ def two_cpus():
 def guest(request, tmp_path_factory):
     """A machine with a module, a network, a disk and swap, `version`, that of its kernel, and a `monitor`."""
     kernel_or_skip(request.param)
-    options = f"cpus={EMULATED_CPUS}&modules=loop&net=user&disk=512M&swap=512M&limit={HANG_LIMIT_S:.0f}s"
+    options = f"cpus={EMULATED_CPUS}&modules=loop&net=user&disk=512M&swap=512M&{LIMIT}"
     with (
         hosts.open(f"guest:{request.param}?{options}") as machine,
         Monitor(machine, tmp_path_factory.mktemp("guest")).available() as machine.monitor,

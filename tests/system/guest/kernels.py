@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.measuring import runs_and_texts
 from tests.needs import missing, need
+from tests.waiting import HANG_LIMIT_S
 
 from becalm.errors import UsageError
 from becalm.hosts.guest import kernel, qemu, storage
@@ -16,6 +17,9 @@ VERSIONS = ("6.1", "6.12")
 
 GROUPED = [pytest.param(version, marks=pytest.mark.xdist_group(f"guest-{version}")) for version in VERSIONS]
 """The versions for tests on a shared machine: those of one version run in one process."""
+
+LIMIT = f"limit={HANG_LIMIT_S:.0f}s"
+"""The option of a guest that has the tests' own limit for its boot and its silence."""
 
 EMULATED_CPUS = 3
 """The CPUs of a guest that needs several. They are more than the two that emulate it, so that QEMU runs them in turns,

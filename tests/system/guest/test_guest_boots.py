@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.measuring import measure_events, ran
-from tests.system.guest.kernels import EMULATED_CPUS, VERSIONS, kernel_or_skip, outputs, processes, shell
+from tests.system.guest.kernels import EMULATED_CPUS, LIMIT, VERSIONS, kernel_or_skip, outputs, processes, shell
 
 from becalm import hosts
 from becalm.errors import MachineError, WorkloadError
@@ -161,7 +161,7 @@ def test_the_command_line_as_an_ordinary_user(ordinary):
     if os.getuid() == 0:
         for path in (place, *place.rglob("*")):
             os.chown(path, uid, uid)
-    name = "guest:6.1?files=input"
+    name = f"guest:6.1?files=input&{LIMIT}"
     done = becalm(
         *("run", "--host", name, "--runs", "2", "--no-store", "--output", "inherit", "--", "./script"), **options
     )
@@ -190,7 +190,7 @@ def test_a_kernel_that_panics_at_its_first_boot_is_reported():
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_guest_with_parameters_another_user_and_little_memory(version):
     kernel_or_skip(version)
-    name = f"guest:{version}?cpus={EMULATED_CPUS}&mem=256M&append=nohz_full=1,rcu_nocbs=1"
+    name = f"guest:{version}?cpus={EMULATED_CPUS}&mem=256M&append=nohz_full=1,rcu_nocbs=1&{LIMIT}"
     with hosts.open(name, Access(user="nobody")) as host:
         user, line, without_ticks = outputs(
             host,

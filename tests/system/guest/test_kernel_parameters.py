@@ -26,7 +26,7 @@ def test_all_of_them_by_their_effect_in_one_boot(guest):
     # On an isolated CPU everything but the program stays away: the load is all on the others.
     load = f"for number in 1 2 3; do ({SPIN_ON}) & done"
     crowd = Workload.of(
-        ["sh", "-c", "sleep 0.5; for each in /proc/[0-9]*/stat; do read -r line < $each; echo $line; done"],
+        ["sh", "-c", "sleep 0.5; for each in /proc/[0-9]*/stat; do read -r line < $each && echo $line; done"],
         prepare=("sh", "-c", load), output="keep",
     )  # fmt: skip
     programs = (where, threads, shell(SHARED), spectre, without_ticks, crowd)

@@ -12,7 +12,7 @@ import pytest
 from tests.measuring import observed
 from tests.needs import missing
 from tests.system.guest.ganesha import Ganesha, Unavailable
-from tests.system.guest.kernels import VERSIONS, kernel_or_skip
+from tests.system.guest.kernels import LIMIT, VERSIONS, kernel_or_skip
 from tests.system.guest.nfs_relay import Relay
 
 from becalm import hosts
@@ -69,7 +69,7 @@ def test_calls_over_the_network_are_counted_as_the_server_counts_them(version, s
     python = ["/usr/bin/python3", str(CLIENT)]
     amounts = [str(amount) for amount in (WRITES, READS, STATS, DIRECTORIES)]
     works = [Workload.of([*python, "mount", str(relay.port), PLACE]), Workload.of([*python, "work", PLACE, *amounts])]
-    with hosts.open(f"guest:{version}?net=user&modules=nfsv4") as guest:
+    with hosts.open(f"guest:{version}?net=user&modules=nfsv4&{LIMIT}") as guest:
         guest.define(works, [Settings()])
         mounting, _ = observed_run(guest, 0, 0)
         # Every call of the kernel's, as they passed here and as the agent's record has them.
@@ -120,7 +120,7 @@ def test_calls_over_the_network_are_counted_as_the_server_counts_them(version, s
 def test_calls_of_version_3_are_counted_as_the_server_counts_them():
     kernel_or_skip("6.1")
     command = ["/usr/bin/python3", str(SMALL), PLACE, str(READS), str(STATS)]
-    with hosts.open("guest:6.1?modules=nfsv3") as guest:
+    with hosts.open(f"guest:6.1?modules=nfsv3&{LIMIT}") as guest:
         guest.define([Workload.of(command, output=Output.KEEP)], [Settings()])
         load, text = observed_run(guest, 0, 0)
         seen = counters(guest, "nfs")

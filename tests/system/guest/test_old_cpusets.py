@@ -1,7 +1,7 @@
 """Cpusets of version 1 in a guest: CPUs that go and come back while tasks are moved, without a word from the kernel."""
 
 import pytest
-from tests.system.guest.kernels import EMULATED_CPUS, kernel_or_skip, outputs, shell
+from tests.system.guest.kernels import EMULATED_CPUS, LIMIT, kernel_or_skip, outputs, shell
 
 from becalm import hosts
 from becalm.nouns.demand import Demand
@@ -21,7 +21,7 @@ BOUND = f"for task in {LOAD}; do task=${{task%/comm}}; taskset -p -c 2 ${{task#/
 def old():
     """A machine of kernel 6.1, the last of the prepared ones that has cpusets of version 1, and mounts them."""
     kernel_or_skip("6.1")
-    with hosts.open(f"guest:6.1?cpus={EMULATED_CPUS}") as machine:
+    with hosts.open(f"guest:6.1?cpus={EMULATED_CPUS}&{LIMIT}") as machine:
         machine.define([shell("umount mount mkdir dmesg grep taskset cat sleep sh")], [Settings()])
         (text,) = outputs(machine, (shell(MOUNT), 0))
         assert text == "mounted"
