@@ -4,7 +4,8 @@
     python tools/check_tests.py PATH …      # only for files whose path from the checkout begins with one of these
 
 tests/unit and tests/property run in memory. tests/contract runs real programs; there a number of nanoseconds depends on
-the machine, except under tests/contract/simulator, where programs compute it. Only Python code is read, not programs in
+the machine, except under tests/contract/simulator, where programs compute it. tests/suites and tests/support, which all
+tiers share, are held to the same, but may call programs of the system tier. Only Python code is read, not programs in
 strings: a child that sleeps may stand for a program that runs long. Programs that are called must be there with Rust,
 Python, make and a C compiler.
 """
@@ -29,6 +30,8 @@ ROOT = Path(__file__).parents[1]
 MEMORY = ("tests/unit", "tests/property")
 """The folders whose tests run in memory."""
 CONTRACT = "tests/contract"
+SHARED = ("tests/suites", "tests/support")
+"""The folders of what tests of several tiers use."""
 COMPUTED = "tests/contract/simulator"
 """The folder of tests in which a program computes all figures."""
 
@@ -36,13 +39,17 @@ CLOCKS = re.compile(
     r"time\.(time|monotonic|perf_counter|process_time|thread_time|clock_gettime)(_ns)?|os\.times"
     r"|datetime\.(datetime\.(now|utcnow|today)|date\.today)|resource\.getrusage"
 )
+REAL = re.compile(r"becalm\.system_clock\.(monotonic|time)(_raw)?(_ns)?")
+"""becalm's own clock, which is the machine's but in memory."""
 STAMPED = re.compile(r"gzip\.(compress|GzipFile)")
 """Functions that write the time into what they make, unless they are given `mtime`."""
 PROCESSES = re.compile(r"(subprocess|socket|multiprocessing|pty)(\..*)?")
 
 INSTANT = re.compile(r"(.*_)?(at|now|start|started|begin|begun|end|ended|from|until|before|after|since)_(ns|us|ms|s)")
 """A name of a point in time; the order of two of them is the order of events, not a speed."""
-DURATION = re.compile(r"(.*_)?(ns|us|ms|seconds|elapsed|duration|wall|cpu_share|rate)|.*_s|.*_per_second")
+DURATION = re.compile(
+    r"(.*_)?(ns|us|ms|seconds|elapsed|duration|delay|latency|wall|ticks|hz|share|rate)|.*_s|.*_per_second"
+)
 """A name of a length of time, a rate or a share of CPU."""
 
 TRANSPARENT = {"abs", "min", "max", "sum", "round", "int", "float", "sorted", "approx", "mean", "median", "all", "any"}
@@ -147,20 +154,23 @@ def check(name: str, text: str) -> Iterator[Problem]:
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 1)
         function = full_name(node, names)
-        if function.endswith(".sleep") and not function.startswith(("becalm.", "tests.")):
+        # In memory becalm's clock is a fake one; a test's own module may have one, too.
+        others = ("tests.", "becalm.") if name.startswith(MEMORY) else ("tests.",)
+        if function.endswith(".sleep") and not function.startswith(others):
             yield Problem(line, "sleep", function)
-        if CLOCKS.fullmatch(function):
+        if CLOCKS.fullmatch(function) or (REAL.fullmatch(function) and not name.startswith(MEMORY)):
             yield Problem(line, "clock", function)
         if isinstance(node, ast.Call) and all(keyword.arg != "mtime" for keyword in node.keywords):
             callee = full_name(node.func, names)
             yield from [Problem(line, "stamp", callee)] if STAMPED.fullmatch(callee) else []
-        if isinstance(node, ast.Compare) and name.startswith(CONTRACT) and not name.startswith(COMPUTED):
+        if isinstance(node, ast.Compare) and name.startswith((CONTRACT, *SHARED)) and not name.startswith(COMPUTED):
             yield from (Problem(line, "duration", side) for side in list(compared_durations(node))[:1])
         if name.startswith(MEMORY):
             modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             modules += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             yield from (Problem(line, "import", module) for module in filter(PROCESSES.fullmatch, modules))
-    yield from (Problem(line, "program", program) for line, program in called(text) if program not in present())
+    if not name.startswith(SHARED):
+        yield from (Problem(line, "program", program) for line, program in called(text) if program not in present())
 
 
 @functools.cache
@@ -172,10 +182,15 @@ def present() -> frozenset[str]:
 def main(paths: tuple[str, ...] = ("tests/",)) -> int:
     """Print every problem of the files below these paths and the number by rule; return the exit code."""
     counts: Counter[str] = Counter()
-    for folder in (*MEMORY, CONTRACT):
-        for path in sorted((ROOT / folder).rglob("*.py")):
-            name = path.relative_to(ROOT).as_posix()
-            problems = check(name, path.read_text()) if name.startswith(paths) else ()
+    files = [path for folder in (*MEMORY, CONTRACT, *SHARED) for path in sorted((ROOT / folder).rglob("*.py"))]
+    names = [path.relative_to(ROOT).as_posix() for path in files]
+    if unknown := [start for start in paths if not any(name.startswith(start) for name in names)]:
+        print(f"no tests that are checked: {' '.join(unknown)}", file=sys.stderr)
+        return 2
+    for name in names:
+        if name.startswith(paths):
+            folder = "/".join(name.split("/")[:2])
+            problems = check(name, (ROOT / name).read_text())
             for problem in sorted(problems, key=lambda problem: problem.line):
                 counts[f"{problem.rule} in {folder}"] += 1
                 print(f"{name}:{problem}")

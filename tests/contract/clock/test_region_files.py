@@ -39,7 +39,7 @@ def check_file(compiler, tmp_path):
     assert stat.S_IMODE(written.stat().st_mode) == 0o600
     header, blocks = pieces(written)
     assert header.names == ("even", "odd")
-    assert header.hz > 1e6
+    assert header.hz > 0
     facts = [(block.thread, block.first, block.dropped, block.keeps_last, len(block.records)) for block in blocks]
     assert facts == [
         (9, 0, 3, False, 512), (9, 512, 0, False, 512), (9, 1024, 0, False, 176), (10, 1200, 4, True, 10),
