@@ -1,12 +1,12 @@
-"""Small errors put into becalm's arithmetic, one at a time: those that no test notices are named.
+"""Put small errors into becalm's arithmetic, one at a time, and name those that no test notices.
 
     python tools/mutants.py                                     # a few of each module of statistics, analysis, load
     python tools/mutants.py --most 30 becalm/stats/paired.py    # more of one
 
 A mutant is a copy of the package in which one comparison, operator, number, sign, `and` or `or` of one file is
-another one. Its tests are those of its name: tests/unit/stats/test_paired*.py for becalm/stats/paired.py; where there
+changed. Its tests are those of its name: tests/unit/stats/test_paired*.py for becalm/stats/paired.py; where there
 is none, those of the whole folder. A mutant that makes them fail, or never end, is killed; one that they pass is
-printed with its line. Not each of those matters: some change nothing that can be seen.
+printed with its line. Not all of those matter: some change nothing that can be seen.
 
 The engine's journal and restoring are mutated by cargo-mutants, where it is installed: `make mutants`.
 """

@@ -1,12 +1,12 @@
-"""Packages of becalm, all of them by one command: `make dist`. Nothing is uploaded.
+"""Build all packages of becalm: `make dist`. Nothing is uploaded.
 
     python tools/packages.py [--only NAME…]     # sdist, wheels, documents, debian, crate
 
-`dist/` has afterwards: an sdist with all crates in it, which builds without a network; of that sdist a wheel for x86-64
-and one for aarch64, each for glibc 2.17 and later and for musl; a Debian package of each; the bill of materials and the
-licences; the crate becalm-clock. The sdist is made of what git knows, the wheels of the sdist, the Debian packages of
-the wheels. Each is tried before it counts: the wheel of this machine is installed and measures, lintian reads the
-Debian packages where it is installed. The same commit gives the same bytes (`reproduce.py`).
+The result is in `dist/`: an sdist with all crates, which builds without a network; wheels for x86-64 and aarch64, each
+for glibc 2.17 and later and for musl; a Debian package of each; the bill of materials and the licences; the crate
+becalm-clock. The sdist contains the files that git tracks, the wheels are built from it, and the Debian packages from
+the wheels. Each is tried: the wheel for this machine is installed and measures, and lintian checks the Debian packages
+where it is installed. The same commit gives the same bytes (`reproduce.py`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-import time
 import venv
 import zipfile
 from collections.abc import Sequence
@@ -65,7 +64,7 @@ def here() -> str:
 
 
 def run(*command: object, **options: object) -> str:
-    """Run a command; what it prints. Ends with what it said when it fails."""
+    """Run a command and return its output; exit with the end of the output when it fails."""
     done = subprocess.run([str(word) for word in command], text=True, capture_output=True, **options)  # type: ignore[call-overload]
     if done.returncode:
         message = "\n".join((done.stdout + done.stderr).splitlines()[-40:])
@@ -76,7 +75,7 @@ def run(*command: object, **options: object) -> str:
 def epoch() -> int:
     """Return the time of every file in the packages: SOURCE_DATE_EPOCH, or that of the last commit."""
     words = ("git", "log", "-1", "--format=%ct")
-    return int(os.environ.get("SOURCE_DATE_EPOCH") or run(*words, cwd=ROOT) or time.time())
+    return int(os.environ.get("SOURCE_DATE_EPOCH") or run(*words, cwd=ROOT))
 
 
 def builder() -> Path:
@@ -224,7 +223,7 @@ def maker() -> debian_package.Maker:
 
     name, address = known("DEBFULLNAME", "user.name"), known("DEBEMAIL", "user.email")
     if not (name and address):
-        sys.exit("Who makes the Debian package? Say so: DEBFULLNAME='Ada L' DEBEMAIL=ada@example.org make dist")
+        sys.exit("The Debian package needs its maintainer: DEBFULLNAME='Ada L' DEBEMAIL=ada@example.org make dist")
     return debian_package.Maker(f"{name} <{address}>", epoch())
 
 
@@ -237,7 +236,7 @@ def debian(components: Sequence[licences.Component]) -> None:
         if shutil.which("lintian"):
             run("lintian", "--fail-on", "error,warning", "--allow-root", package)
         else:
-            print(f"{package.name}: lintian is not installed (apt-get install lintian), so nobody has read it.")
+            print(f"{package.name}: lintian is not installed (apt-get install lintian), so it was not checked.")
 
 
 def crate() -> Path:

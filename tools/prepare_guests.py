@@ -1,7 +1,8 @@
-"""Fetch what virtual machines of the tests are made of: kernels, a Debian that boots by GRUB, an NFS server.
+"""Fetch and build the parts of the tests' virtual machines: kernels, a Debian that boots by GRUB, an NFS server.
 
-`PYTHONPATH=. python tools/prepare_guests.py`. It is kept in becalm's cache directory: 130 MB a kernel, 550 MB for the
-Debian. What is not available is said with its reason, and its tests will be skipped; with CI=true that is a failure.
+`PYTHONPATH=. python tools/prepare_guests.py`. They are kept in becalm's cache directory: 130 MB a kernel, 550 MB for
+the Debian. For a part that is not available the reason is printed, and its tests are skipped; with CI=true that is a
+failure.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ KERNELS = ("6.1", "6.12")
 
 
 def prepare_kernel(version: str) -> None:
-    """Have the kernel here. An old package index is fetched again."""
+    """Fetch the kernel unless it is here; fetch an old package index again."""
     try:
         kernel.find(version)
     except UsageError:

@@ -9,6 +9,7 @@ boot are touched. `make guests` builds it beforehand.
 import fcntl
 import hashlib
 import os
+import platform
 import shutil
 import struct
 import subprocess
@@ -149,11 +150,11 @@ class Image:
 
 
 def image():
-    """Return the image of this recipe, built when it is not kept. Raises Unavailable."""
+    """Return the image of this recipe and this machine's Debian, built when it is not kept. Raises Unavailable."""
     words = (PACKAGES, LEFT_OUT, BEFORE, AFTER, MASKED, MASKED_GENERATORS, MARK, INSTALL, SIZE_MIB, FIRST_MIB)
     recipe = hashlib.sha256(repr(words).encode()).hexdigest()[:12]
     shelf = paths.private_directory(paths.cache_dir() / "images", "XDG_CACHE_HOME")
-    place = shelf / f"debian-{recipe}"
+    place = shelf / f"debian-{platform.freedesktop_os_release().get('VERSION_ID', '')}-{recipe}"
     with (shelf / ".lock").open("w") as lock:
         # Two test runs do not build it twice.
         fcntl.flock(lock, fcntl.LOCK_EX)
