@@ -61,8 +61,8 @@ def test_a_process_is_known_by_its_machine(tmp_path):
         agent.done("hold", settings={"swappiness": 10})
         (guard,) = guards(tmp_path / "one")
         # A process that starts programs has the agent's name until it gives itself another.
-        found, others = (processes_of(tmp_path / name, "becalm-agent", "becalm-guard") for name in ("one", "two"))
-        assert {agent.pid, guard} <= set(found)
+        pids, others = (processes_of(tmp_path / name, "becalm-agent", "becalm-guard") for name in ("one", "two"))
+        assert {agent.pid, guard} <= set(pids)
         assert two.pid in others
-        assert not set(found) & set(others)
+        assert not set(pids) & set(others)
         end(guard)
