@@ -7,6 +7,7 @@ SIGTERM no other begins. The exit code is the first that is not 0, so that no fa
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import subprocess
@@ -15,8 +16,9 @@ import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from threading import Thread
 from typing import IO
+
+from wakeup import Wakeup
 
 Command = Sequence[str]
 
@@ -25,32 +27,50 @@ CANNOT_RUN, INTERRUPTED = 127, 130
 
 
 class Row:
-    """Commands that are run one after the other, in the background, under a name. `output`: the file for what they
-    print; None prints it at once.
+    """Commands that are run one after the other, under a name. `output`: the file for what they print; None prints it
+    at once.
     """
 
     def __init__(self, name: str, commands: Sequence[Command], output: IO[bytes] | None) -> None:
         self.name, self.output = name, output
         self.codes: list[int] = []
         self.seconds: list[float] = []
+        self.descriptor: int | None = None
+        """The descriptor of the command that runs, readable when it has ended (pidfd_open(2)); None: none runs."""
+        self._left = list(commands)
         self._ending = False
+        self._began = 0.0
         self._process: subprocess.Popen[bytes] | None = None
-        self._commands = commands
-        self._thread = Thread(target=self._run)
 
-    def start(self) -> None:
-        """Begin with the first command."""
-        self._thread.start()
+    def go_on(self) -> None:
+        """Begin the next command when none runs any more."""
+        if self._process is not None and self._process.poll() is not None:
+            self._ended(self._process.returncode)
+        while self._process is None and self._left:
+            command = self._left.pop(0)
+            self._began = time.monotonic()
+            if self._ending or self.codes[-1:] in ([-signal.SIGINT], [INTERRUPTED]):
+                self._ended(INTERRUPTED)
+                continue
+            try:
+                self._process = subprocess.Popen(command, stdout=self.output, stderr=self.output)
+            except OSError as error:
+                print(f"{command[0]}: {error.strerror}", file=sys.stderr)
+                self._ended(CANNOT_RUN)
+                continue
+            self.descriptor = os.pidfd_open(self._process.pid)
+            if self._ending:
+                # The signal came before the process was known.
+                self._process.terminate()
 
     def terminate(self) -> None:
         """Send SIGTERM to the command that is running, and have no other begin."""
         self._ending = True
-        if (process := self._process) is not None:
-            process.terminate()
+        if self._process is not None:
+            self._process.terminate()
 
-    def wait(self) -> None:
-        """Wait until the last command has ended, then pass its output on."""
-        self._thread.join()
+    def report(self) -> None:
+        """Print the exit codes, and the output unless it was printed at once."""
         seconds = " + ".join(f"{value:.0f}" for value in self.seconds)
         print(f"\n=== {self.name}: {seconds} s, exit codes {self.codes} ===", flush=True)
         if self.output is not None:
@@ -59,23 +79,13 @@ class Row:
                 sys.stdout.buffer.write(piece)
             sys.stdout.flush()
 
-    def _run(self) -> None:
-        for command in self._commands:
-            began = time.monotonic()
-            interrupted = self._ending or self.codes[-1:] in ([-signal.SIGINT], [INTERRUPTED])
-            self.codes.append(INTERRUPTED if interrupted else self._code_of(command))
-            self.seconds.append(time.monotonic() - began)
-
-    def _code_of(self, command: Command) -> int:
-        try:
-            self._process = subprocess.Popen(command, stdout=self.output, stderr=self.output)
-        except OSError as error:
-            print(f"{command[0]}: {error.strerror}", file=sys.stderr)
-            return CANNOT_RUN
-        if self._ending:
-            # The signal came before the process was known.
-            self._process.terminate()
-        return self._process.wait()
+    def _ended(self, code: int) -> None:
+        self.codes.append(code)
+        self.seconds.append(time.monotonic() - self._began)
+        self._process = None
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
 
 
 def side_by_side(rows: Sequence[tuple[str, Sequence[Command]]]) -> list[int]:
@@ -94,14 +104,19 @@ def side_by_side(rows: Sequence[tuple[str, Sequence[Command]]]) -> list[int]:
         if signal.getsignal(number) != signal.SIG_IGN
     }
     try:
-        with ExitStack() as files:
-            quiet = [files.enter_context(tempfile.TemporaryFile()) for _ in rows[1:]]
+        with ExitStack() as stack:
+            wakeup = stack.enter_context(Wakeup())
+            quiet = [stack.enter_context(tempfile.TemporaryFile()) for _ in rows[1:]]
             for (name, commands), output in zip(rows, [None, *quiet], strict=True):
                 running.append(Row(name, commands, output))
             for row in running:
-                row.start()
+                row.go_on()
             for row in running:
-                row.wait()
+                while row.descriptor is not None:
+                    wakeup.wait(*(other.descriptor for other in running if other.descriptor is not None))
+                    for other in running:
+                        other.go_on()
+                row.report()
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

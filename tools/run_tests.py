@@ -21,6 +21,8 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
+from wakeup import Wakeup
+
 Command = Sequence[str]
 
 ROOT = Path(__file__).parents[1]
@@ -147,7 +149,9 @@ class Runner:
             if self.signal:
                 # It came before the process was known.
                 self._process.terminate()
-            code = self._process.wait()
+            with Wakeup() as wakeup, open(os.pidfd_open(self._process.pid), "rb", buffering=0) as ended:
+                while (code := self._process.poll()) is None:
+                    wakeup.wait(ended.fileno())
         finally:
             self._process, self._running = None, False
         if self.signal:

@@ -23,6 +23,7 @@ from pathlib import Path
 
 import snapshot
 import traces
+from wakeup import Wakeup
 
 GRACE_S = 10.0
 """The time for processes that are ending, as a guard waits until its agent has gone, and for traces of others."""
@@ -114,11 +115,16 @@ def run(command: Iterable[str], variables: Mapping[str, str]) -> int:
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, lambda *_: terminate(process))
-    while True:
-        pid, status = os.waitpid(-1, 0)
-        if pid == process.pid:
-            process.returncode = os.waitstatus_to_exitcode(status)
-            return process.returncode if process.returncode >= 0 else 128 - process.returncode
+    # Only a signal with a handler wakes up.
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    with Wakeup() as wakeup:
+        while True:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+            if pid == process.pid:
+                process.returncode = os.waitstatus_to_exitcode(status)
+                return process.returncode if process.returncode >= 0 else 128 - process.returncode
+            if pid == 0:
+                wakeup.wait()
 
 
 def terminate(process: subprocess.Popen[bytes]) -> None:

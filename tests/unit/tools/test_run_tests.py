@@ -1,7 +1,6 @@
 """The tiers of tests: which commands run which folders, and what their exit codes say."""
 
 from contextlib import nullcontext
-from types import SimpleNamespace
 
 import pytest
 import run_tests
@@ -41,13 +40,13 @@ def results(monkeypatch, *codes):
     """Have the commands that are run end with these exit codes; return the list of those run."""
     commands, left = [], list(codes)
 
-    def start(command, env, **_):
+    def code_of(self, command, env, output=None):
         assert ("TMPDIR" in env) == ("tools/unchanged.py" not in command)
         assert "PYTHONDONTWRITEBYTECODE" not in env
         commands.append(command)
-        return SimpleNamespace(wait=lambda: left.pop(0))
+        return left.pop(0)
 
-    monkeypatch.setattr(run_tests.subprocess, "Popen", start)
+    monkeypatch.setattr(run_tests.Runner, "code_of", code_of)
     monkeypatch.setattr(run_tests.signal, "signal", lambda *_: None)
     monkeypatch.setattr(run_tests, "turn", nullcontext)
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
