@@ -58,7 +58,7 @@ def two_lives(fifo):
     return f"exec 3<> {fifo}; read one <&3; read two <&3"
 
 
-def say(fifo):
+def saying(fifo):
     """Return a script that writes a line to the fifo, if somebody reads it: a third life may come too late."""
     return f"trap '' PIPE; echo >> {fifo} || :"
 
@@ -99,7 +99,7 @@ def test_the_use_of_neighbours_is_not_counted_in_the_run(agent, fifo):
 
 def test_a_neighbour_that_ends_is_started_again(agent, tmp_path, fifo):
     log = tmp_path / "log"
-    alongside = [near("sh", "-c", f"echo $$ >> {log}; {say(fifo)}")]
+    alongside = [near("sh", "-c", f"echo $$ >> {log}; {saying(fifo)}")]
     # Each run lasts until two lives of the neighbour have each written a line.
     rows, _, did = measured(agent, sh(two_lives(fifo)), alongside, steps=2)
     assert [row["outcome"] for row in rows] == ["ok", "ok"]
@@ -141,7 +141,7 @@ def test_a_neighbour_that_fails_at_once_has_the_run_refused(agent, alongside, wo
 
 def test_a_neighbour_that_fails_later_is_counted_and_started_again(agent, fifo):
     """Have it fail when the run has begun: before that nobody reads the fifo."""
-    rows, _, did = measured(agent, sh(two_lives(fifo)), [near("sh", "-c", f"{say(fifo)}; exit 7")])
+    rows, _, did = measured(agent, sh(two_lives(fifo)), [near("sh", "-c", f"{saying(fifo)}; exit 7")])
     (tally,) = did[0]["did"]
     assert rows[0]["outcome"] == "ok"
     assert tally["status"] == 7

@@ -335,16 +335,18 @@ impl Kept<'_> {
     fn at_work(&self) -> bool {
         let used =
             || self.child.as_ref().and_then(|child| run_queue(child.pid)).map_or(0, |queue| queue.exec_ns);
-        let stat = self.child.as_ref().and_then(|child| pid_stat(child.pid));
-        let state = stat.as_ref().map_or("", |stat| stat.state.as_str());
-        // How one ended that is not yet reaped is seen before anything is run next to it.
-        if ["Z", "X"].contains(&state) {
+        let waits = || {
+            let stat = self.child.as_ref().and_then(|child| pid_stat(child.pid));
+            stat.is_some_and(|stat| ["R", "D"].contains(&stat.state.as_str()))
+        };
+        // A neighbour that has ended is reaped first, so that its failure is reported.
+        if self.child.as_ref().is_some_and(|child| readable(child.pidfd.as_raw_fd()).unwrap_or(false)) {
             return false;
         }
         let kept_ns = now_ns() - self.first_ns;
         self.tally.cpu_ns + used() >= AT_WORK_CPU_NS
             || kept_ns >= WAITED_NS
-            || kept_ns >= AT_WORK_NS && !["R", "D"].contains(&state)
+            || kept_ns >= AT_WORK_NS && !waits()
     }
 
     fn failed(&self) -> String {

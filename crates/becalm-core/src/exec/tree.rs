@@ -117,15 +117,16 @@ fn environment(pid: libc::pid_t) -> Vec<u8> {
 }
 
 /// Return whether a process has its new memory but not yet its environment (fs/exec.c, begin_new_exec;
-/// fs/binfmt_elf.c, create_elf_tables).
+/// fs/binfmt_elf.c, load_elf_binary).
 fn in_execve(pid: libc::pid_t) -> bool {
     let text = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let Some((_, rest)) = text.rsplit_once(')') else { return false };
-    // State and env_start are fields 3 and 50 of proc_pid_stat(5). What has ended has no memory.
+    // State and endcode are fields 3 and 27 of proc_pid_stat(5); endcode is set after the environment, and 1 for whom
+    // it is none of the business. What has ended has no memory.
     let mut words = rest.split_ascii_whitespace();
     let state = words.next();
-    !matches!(state, Some("Z" | "X")) && words.nth(50 - 4) == Some("0")
+    !matches!(state, Some("Z" | "X")) && words.nth(27 - 4) == Some("0")
 }
 
 /// Kill all children of this process and their descendants, and reap them. Makes one system call when there

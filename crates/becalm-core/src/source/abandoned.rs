@@ -2,8 +2,8 @@
 //!
 //! The name of a group contains the number of the process that created it. Numbers are reused, and in a
 //! container they differ from those here, so a group is abandoned only when no process of that number is
-//! older than it, here or among those of the group above. Agents count as older: their times are told by the clock of
-//! the day, which may have been set meanwhile.
+//! older than it, here or among those of the group above. A living agent of that number counts as older: the times are
+//! compared by the clock of the day, which may have been set meanwhile.
 
 use std::fs;
 use std::io;
@@ -17,9 +17,6 @@ use super::pid_stat::PidStat;
 
 /// The beginning of a group's name, before the number of its creator.
 pub const NAME: &str = "becalm-";
-
-/// The name of the process of an agent.
-const AGENT: &str = "becalm-agent";
 
 /// The number of tries to remove a group, and the time between them, ms: killed processes take a moment to leave it, up
 /// to a second on a busy machine.
@@ -108,12 +105,18 @@ fn older(pid: u32, made: i64) -> bool {
     if ["Z", "X"].contains(&stat.state.as_str()) {
         return false;
     }
-    if stat.name == AGENT {
+    if is_agent(&stat.name) {
         return true;
     }
     // Anything that cannot be found out counts for the process.
     let began = stat.at(22).zip(boot_time()).map_or(0, |(ticks, boot)| boot + (ticks / TICKS) as i64);
     began <= made.saturating_add(1)
+}
+
+/// Return whether this is the name of an agent's process: the program of the package, a copy on another machine
+/// (hosts/ssh/install.py), or that of a guest.
+fn is_agent(name: &str) -> bool {
+    ["becalm-agent", "init"].contains(&name) || name.starts_with("agent-")
 }
 
 /// Ticks per second in the kernel's reports to programs (USER_HZ).
@@ -185,7 +188,7 @@ mod tests {
     fn an_agent_has_made_its_group_though_the_clock_was_set() {
         let place = std::env::temp_dir().join(format!("becalm-agent-named-{}", std::process::id()));
         fs::create_dir(&place).unwrap();
-        let program = place.join(AGENT);
+        let program = place.join("becalm-agent");
         std::os::unix::fs::symlink("/bin/sleep", &program).unwrap();
         let mut agent = std::process::Command::new(&program).arg0("sleep").arg("100").spawn().unwrap();
         wait_for(|| older(agent.id(), 0));
