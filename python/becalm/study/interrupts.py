@@ -53,8 +53,9 @@ def stop_joined() -> None:
 def interrupted() -> bool:
     """Return whether a signal has arrived within `handle_signals`."""
     global _heard
-    _heard = _heard or _stopped
-    return _stopped
+    stopped = _stopped
+    _heard = _heard or stopped
+    return stopped
 
 
 @contextmanager
@@ -74,9 +75,9 @@ def handle_signals() -> Iterator[None]:
             signal.signal(signal_number, before[signal_number])
         arrived = number
         with _lock:
-            _stopped = True
             running = list(_running.values())
             _heard = bool(running)
+            _stopped = True
         for call in running:
             call()
 

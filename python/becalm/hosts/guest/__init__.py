@@ -79,6 +79,7 @@ class GuestMachine(Wrapper[AgentHost]):
         self._conversations = 0
         self._parameters: Parameters = ()
         self._accel = qemu.accelerators(wanted.accel)
+        self._tried = ""
         self._account = _account(access.user)
         self._needs = needs.of_files(wanted.files) | Needs(directories=frozenset([os.getcwd()]))
         self._needs |= needs.of_workloads([Workload.of(program) for program in ALWAYS])
@@ -155,7 +156,7 @@ class GuestMachine(Wrapper[AgentHost]):
         raise refused(self.name, self.abilities(), Ability.BOOT_ENTRY)
 
     def started_before(self, parameters: Parameters) -> None:
-        """Do nothing, as each start is tried twice anyway."""
+        """Do nothing, as each start of an emulated machine is tried twice anyway."""
 
     def settle(self) -> None:
         """Settle as on every host; a guest that is off has nothing to restore."""
@@ -229,7 +230,7 @@ class GuestMachine(Wrapper[AgentHost]):
         try:
             self._start()
         except MachineError:
-            if self._accel[0] != qemu.EMULATED or system_clock.monotonic() - began >= self._wanted.limit_s:
+            if self._tried != qemu.EMULATED or system_clock.monotonic() - began >= self._wanted.limit_s:
                 raise
             # An emulated machine can panic by chance when its host is busy, so it is tried twice.
             self._start()
@@ -242,6 +243,9 @@ class GuestMachine(Wrapper[AgentHost]):
             self._off()
             raise
         self._conversations += 1
+
+    def _try(self, accel: str) -> None:
+        self._tried = accel
 
     def _machine(self) -> qemu.GuestLink:
         scratch = Scratch("guest")
@@ -258,7 +262,9 @@ class GuestMachine(Wrapper[AgentHost]):
                 )
             wanted = replace(self._wanted, append=(*self._wanted.append, *self._parameters))
             devices = [*self._network.qemu, *self._storage.create(place)]
-            link, self._accel = qemu.start(wanted, self._kernel, scratch, self._accel, devices, self._access.spool)
+            link, self._accel = qemu.start(
+                wanted, self._kernel, scratch, self._accel, devices, self._access.spool, self._try
+            )
             self._storage.unlink(place)
             return link
         except BaseException:

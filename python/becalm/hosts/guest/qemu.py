@@ -11,7 +11,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -234,15 +234,17 @@ def start(
     accels: tuple[str, ...],
     devices: Sequence[str] = (),
     spool: int | None = None,
+    trying: Callable[[str], None] = lambda accel: None,
 ) -> tuple[GuestLink, tuple[str, ...]]:
     """Boot with the first accelerator that works; return the link, and the accelerators to try next time.
 
     `scratch`: the directory of the initramfs, removed with the machine. `spool`: a file into which its agent writes
-    finished runs. Raises MachineError.
+    finished runs. `trying`: called with the name of each accelerator before it is tried. Raises MachineError.
     """
     qemu, place = program(), Path(scratch.name)
     for index, accel in enumerate(accels):
         last = index == len(accels) - 1
+        trying(accel)
         words = command(qemu, options, kernel, place, accel, [*devices, *shared_memory(spool)])
         try:
             limit_s = options.limit_s if last else min(KVM_LIMIT_S, options.limit_s)
@@ -250,7 +252,7 @@ def start(
         except MachineError as error:
             if spool is not None and SHARED in str(error):
                 # Some distributions' QEMU lacks the device. Without it a killed becalm may lose some runs.
-                return start(options, kernel, scratch, accels, devices)
+                return start(options, kernel, scratch, accels, devices, trying=trying)
             # A problem that the guest reports would be the same without acceleration.
             if last or Console(place).text().strip():
                 raise
