@@ -30,6 +30,9 @@ from becalm import system_clock
 # ignore them too, and those that wait for such a signal would wait for ever.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# SIGTERM ends the tests as Ctrl-C does: fixtures restore what they changed. Not so in a process that a test forks.
+signal.signal(signal.SIGTERM, signal.default_int_handler)
+os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.SIG_DFL))
 
 # becalm, browsers, dask-jobqueue and matplotlib keep their files in a directory that goes with this process.
 HOME = tempfile.TemporaryDirectory(prefix="becalm-tests-home-")

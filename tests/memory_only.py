@@ -66,7 +66,8 @@ def _guarded(name: str):
 
     def function(*arguments):
         caller = sys._getframe(1).f_globals.get("__name__", "")
-        reads = len(arguments) < OF_NOW.get(name, sys.maxsize)
+        values = [argument for argument in arguments if argument is not None]
+        reads = len(values) < OF_NOW.get(name, sys.maxsize)
         if _active and reads and caller.partition(".")[0] in GUARDED:
             raise UsesMachine(f"time.{name} in a memory-only test (called by {caller}). {HINT}")
         return real(*arguments)

@@ -123,12 +123,20 @@ def answer(question: str) -> str:
         return ""
 
 
+def decided(environment: Mapping[str, str]) -> bool:
+    """Return whether CI=true or YES=1 has answered yes."""
+    return environment.get("CI") == "true" or environment.get("YES") == "1"
+
+
+def may_install(environment: Mapping[str, str], ask: Callable[[str], str] | None) -> bool:
+    """Return whether anything may be installed: the answer is yes, or there is a person to answer."""
+    return decided(environment) or ask is not None
+
+
 def agreed(count: int, environment: Mapping[str, str], ask: Callable[[str], str] | None) -> bool:
     """Return whether to install: yes with CI=true or YES=1, else what a person answers, else no."""
-    if environment.get("CI") == "true" or environment.get("YES") == "1":
-        return True
     question = f"Install these {count} packages with apt-get? [y/N] "
-    return ask is not None and ask(question).strip().lower() in ("y", "yes")
+    return decided(environment) or (ask is not None and ask(question).strip().lower() in ("y", "yes"))
 
 
 def install(tier: str) -> int:
@@ -137,16 +145,18 @@ def install(tier: str) -> int:
     if not names:
         return 0
     if os.geteuid() == 0 and shutil.which("apt-get"):
+        terminal = sys.stdin.isatty() and sys.stdout.isatty()
+        ask = answer if terminal else None
+        # To tell a name that this distribution does not have from an old index, which would hide dependencies, too.
+        updated = bool(unknown(names)) and may_install(os.environ, ask) and update()
         absent = unknown(names)
-        updated = bool(absent) and update()
-        if updated and (absent := unknown(names)):
-            print(f"This distribution has no packages of these names: {' '.join(absent)}", flush=True)
+        if absent:
+            print(f"Not in apt's index, and left out: {' '.join(absent)}", flush=True)
         available = [name for name in names if name not in absent]
         packages = with_dependencies(available) if available else []
         if packages:
             print(f"Not installed, but needed by tests ({tier}): {' '.join(packages)}", flush=True)
-        terminal = sys.stdin.isatty() and sys.stdout.isatty()
-        if packages and agreed(len(packages), os.environ, answer if terminal else None):
+        if packages and agreed(len(packages), os.environ, ask):
             quiet = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
             if updated or update():
                 subprocess.run([*INSTALL, *available], env=quiet, check=False)

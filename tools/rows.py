@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import IO
 
-from wakeup import Wakeup
+from wakeup import Wakeup, terminate
 
 Command = Sequence[str]
 
@@ -37,8 +37,9 @@ class Row:
         self.seconds: list[float] = []
         self.descriptor: int | None = None
         """The descriptor of the command that runs, readable when it has ended (pidfd_open(2)); None: none runs."""
+        self.ending = False
+        """Whether no other command begins."""
         self._left = list(commands)
-        self._ending = False
         self._began = 0.0
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -49,7 +50,7 @@ class Row:
         while self._process is None and self._left:
             command = self._left.pop(0)
             self._began = time.monotonic()
-            if self._ending or self.codes[-1:] in ([-signal.SIGINT], [INTERRUPTED]):
+            if self.ending:
                 self._ended(INTERRUPTED)
                 continue
             try:
@@ -59,15 +60,14 @@ class Row:
                 self._ended(CANNOT_RUN)
                 continue
             self.descriptor = os.pidfd_open(self._process.pid)
-            if self._ending:
+            if self.ending:
                 # The signal came before the process was known.
-                self._process.terminate()
+                terminate(self._process)
 
     def terminate(self) -> None:
-        """Send SIGTERM to the command that is running, and have no other begin."""
-        self._ending = True
+        """Send SIGTERM to the command that is running."""
         if self._process is not None:
-            self._process.terminate()
+            terminate(self._process)
 
     def report(self) -> None:
         """Print the exit codes, and the output unless it was printed at once."""
@@ -90,36 +90,30 @@ class Row:
 
 def side_by_side(rows: Sequence[tuple[str, Sequence[Command]]]) -> list[int]:
     """Run rows, each with its name, and return the exit codes of all their commands."""
-    running: list[Row] = []
+    with ExitStack() as stack:
+        wakeup = stack.enter_context(Wakeup())
+        quiet = [stack.enter_context(tempfile.TemporaryFile()) for _ in rows[1:]]
+        running = [Row(name, commands, output) for (name, commands), output in zip(rows, [None, *quiet], strict=True)]
 
-    def terminate(*_: object) -> None:
+        def end(number: int, _frame: object) -> None:
+            for row in running:
+                row.ending = True
+                # Ctrl-C reaches all commands, and each reports what it did until then.
+                if number != signal.SIGINT:
+                    row.terminate()
+
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if (before := signal.getsignal(number)) != signal.SIG_IGN:
+                stack.callback(signal.signal, number, before)
+                signal.signal(number, end)
         for row in running:
-            row.terminate()
-
-    # Ctrl-C reaches all commands, and each reports what it did until then.
-    handlers = {signal.SIGINT: lambda *_: None, signal.SIGTERM: terminate, signal.SIGHUP: terminate}
-    before = {
-        number: signal.signal(number, handler)
-        for number, handler in handlers.items()
-        if signal.getsignal(number) != signal.SIG_IGN
-    }
-    try:
-        with ExitStack() as stack:
-            wakeup = stack.enter_context(Wakeup())
-            quiet = [stack.enter_context(tempfile.TemporaryFile()) for _ in rows[1:]]
-            for (name, commands), output in zip(rows, [None, *quiet], strict=True):
-                running.append(Row(name, commands, output))
-            for row in running:
-                row.go_on()
-            for row in running:
-                while row.descriptor is not None:
-                    wakeup.wait(*(other.descriptor for other in running if other.descriptor is not None))
-                    for other in running:
-                        other.go_on()
-                row.report()
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+            row.go_on()
+        for row in running:
+            while row.descriptor is not None:
+                wakeup.wait(*(other.descriptor for other in running if other.descriptor is not None))
+                for other in running:
+                    other.go_on()
+            row.report()
     return [code for row in running for code in row.codes]
 
 

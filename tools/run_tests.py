@@ -21,7 +21,7 @@ from pathlib import Path
 from types import FrameType
 from typing import IO
 
-from wakeup import Wakeup
+from wakeup import Wakeup, terminate
 
 Command = Sequence[str]
 
@@ -120,7 +120,7 @@ def environment() -> dict[str, str]:
 
 
 class Runner:
-    """Runs one command after the other. A signal that asks this process to end raises KeyboardInterrupt between
+    """A run of one command after the other. A signal that asks this process to end raises KeyboardInterrupt between
     commands; during one it is noted, and no other begins."""
 
     def __init__(self) -> None:
@@ -146,10 +146,10 @@ class Runner:
         try:
             errors = None if output is None else subprocess.STDOUT
             self._process = subprocess.Popen(command, env=variables, cwd=ROOT, stdout=output, stderr=errors)
-            if self.signal:
-                # It came before the process was known.
-                self._process.terminate()
             with Wakeup() as wakeup, open(os.pidfd_open(self._process.pid), "rb", buffering=0) as ended:
+                if self.signal:
+                    # It came before the process was known.
+                    terminate(self._process)
                 while (code := self._process.poll()) is None:
                     wakeup.wait(ended.fileno())
         finally:
@@ -164,7 +164,7 @@ class Runner:
             raise KeyboardInterrupt
         # A terminal sends SIGINT to the command as well.
         if number != signal.SIGINT and self._process is not None:
-            self._process.terminate()
+            terminate(self._process)
 
 
 def turn(name: str = CHANGING_SETTINGS) -> socket.socket:
@@ -182,9 +182,9 @@ def turn(name: str = CHANGING_SETTINGS) -> socket.socket:
             ours.listen()
             return ours
         print("Other tests are using the settings of this machine. Waiting for their end.", flush=True)
-        with socket.socket(socket.AF_UNIX) as other, contextlib.suppress(ConnectionError):
+        with Wakeup() as wakeup, socket.socket(socket.AF_UNIX) as other, contextlib.suppress(ConnectionError):
             other.connect(address)
-            other.recv(1)
+            wakeup.wait(other.fileno())
 
 
 def main(arguments: Sequence[str]) -> int:

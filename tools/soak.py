@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import run_tests
@@ -37,9 +37,9 @@ FAILURE = re.compile(r"^(?:FAILED|ERROR) (\S+)|^test (\S+) \.\.\. FAILED$|^    (
 
 @contextlib.contextmanager
 def load(directory: Path) -> Iterator[list[int]]:
-    """Keep four processes busy and one writing to disk; yield their numbers."""
-    us = str(os.getpid())
-    commands = [["-c", BUSY, us]] * 4 + [["-c", WRITER, us, str(directory / "written")]]
+    """Keep four processes busy and one writing to disk; yield their pids."""
+    parent = str(os.getpid())
+    commands = [["-c", BUSY, parent]] * 4 + [["-c", WRITER, parent, str(directory / "written")]]
     processes = [subprocess.Popen([sys.executable, *words]) for words in commands]
     try:
         yield [process.pid for process in processes]
@@ -54,6 +54,19 @@ def failures(text: str) -> list[str]:
     return sorted({name for names in FAILURE.findall(text) for name in names if name})
 
 
+def run(runner: run_tests.Runner, tiers: Sequence[str], log: Path, loaded: bool) -> tuple[int, list[str]]:
+    """Run the tiers once, next to a load or alone; return the exit code and the names of the tests that failed."""
+    # In /tmp the load would write to memory where that is a tmpfs.
+    with (
+        tempfile.TemporaryDirectory(prefix="bt-load-", dir="/var/tmp") as directory,
+        load(Path(directory)) if loaded else contextlib.nullcontext(),
+        log.open("wb") as output,
+    ):
+        command = [sys.executable, "tools/run_tests.py", *tiers]
+        code = runner.code_of(command, {**os.environ, "PYTHONUNBUFFERED": "1"}, output)
+    return code, failures(log.read_text(errors="replace")) if code else []
+
+
 def main(arguments: list[str]) -> int:
     """Run and report. Return the exit code."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -64,29 +77,21 @@ def main(arguments: list[str]) -> int:
     options = parser.parse_intermixed_args([word for word in arguments if word != "--"])
     logs = options.logs or Path(tempfile.mkdtemp(prefix="bt-soak-"))
     logs.mkdir(parents=True, exist_ok=True)
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    rows, bad = [], 0
+    print(f"Output: {logs}", flush=True)
     runner = run_tests.Runner()
-    for number in range(1, options.times + 1):
-        loaded = options.load and number % 2 == 0
-        start = time.monotonic()
-        command = [sys.executable, "tools/run_tests.py", *options.tiers]
-        log = logs / f"run-{number}.log"
-        # In /tmp the load would write to memory where that is a tmpfs.
-        with (
-            tempfile.TemporaryDirectory(prefix="bt-load-", dir="/var/tmp") as directory,
-            load(Path(directory)) if loaded else contextlib.nullcontext(),
-            log.open("wb") as output,
-        ):
-            code = runner.code_of(command, environment, output)
-        names = failures(log.read_text(errors="replace")) if code else []
-        bad += code != 0
-        where = "next to a load" if loaded else "alone"
-        seconds = time.monotonic() - start
-        rows.append(f"{number:3}  {where:14}  {seconds:5.0f} s  exit code {code}  {' '.join(names)}")
-        print(rows[-1], flush=True)
-    print(f"\n{options.times - bad} passed, {bad} failed. Output: {logs}")
-    return int(bad > 0)
+    passed = bad = 0
+    try:
+        for number in range(1, options.times + 1):
+            loaded, start = options.load and number % 2 == 0, time.monotonic()
+            code, names = run(runner, options.tiers, logs / f"run-{number}.log", loaded)
+            passed, bad = passed + (code == 0), bad + (code != 0)
+            where = "next to a load" if loaded else "alone"
+            seconds = time.monotonic() - start
+            print(f"{number:3}  {where:14}  {seconds:5.0f} s  exit code {code}  {' '.join(names)}", flush=True)
+    except KeyboardInterrupt:
+        print("Interrupted.")
+    print(f"\n{passed} passed, {bad} failed.")
+    return 128 + runner.signal if runner.signal else int(bad > 0)
 
 
 if __name__ == "__main__":

@@ -84,6 +84,9 @@ OURS = (
 MAKER = re.compile(r"becalm-(?:[\w-]+-)?(\d+)$")
 """A name that ends with the number of the process that made it."""
 
+AGENT = re.compile("becalm-agent|agent-.*|init")
+"""A name of an agent's process, as in source/abandoned.rs."""
+
 SHARED = re.compile("/(tmp|var/tmp|dev/shm|run|var/lib/becalm)/")
 """Directories of files in which every becalm on a machine leaves its own."""
 
@@ -216,11 +219,11 @@ def of_another(kind: str, name: str) -> bool:
 
 
 def is_older(pid: int, path: str) -> bool:
-    """Return whether a process began before a file was made; numbers are used again. Agents count as older, since the
-    clock may have been set meanwhile."""
+    """Return whether a process began before a file was made; numbers are used again. An agent counts as older, since
+    the clock may have been set meanwhile."""
     with suppress(OSError, StopIteration, IndexError):
         fields = stat_fields(pid)
-        if lines(f"/proc/{pid}/comm") == ["becalm-agent"]:
+        if AGENT.fullmatch("".join(lines(f"/proc/{pid}/comm"))):
             return has_not_ended(fields)
         boot_s = next(int(line.split()[1]) for line in lines("/proc/stat") if line.startswith("btime"))
         return has_not_ended(fields) and boot_s + int(fields[19]) // TICKS_PER_S <= os.stat(path).st_ctime + 1

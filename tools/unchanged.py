@@ -23,7 +23,7 @@ from pathlib import Path
 
 import snapshot
 import traces
-from wakeup import Wakeup
+from wakeup import Wakeup, terminate
 
 GRACE_S = 10.0
 """The time for processes that are ending, as a guard waits until its agent has gone, and for traces of others."""
@@ -34,6 +34,9 @@ PATIENCE_S = 75.0
 
 CANNOT_RUN = 127
 """The exit code of shells for a command that cannot be run."""
+
+ENDING_S = 60.0
+"""The time for a killed process to end; one that waits for a disk cannot be hurried."""
 
 PAUSE_S = 0.1
 MOST_LINES = 20
@@ -105,16 +108,28 @@ def run(command: Iterable[str], variables: Mapping[str, str]) -> int:
     """Run the command and return its exit code; orphans become children of this process."""
     libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     words = list(command)
+    process: subprocess.Popen[bytes] | None = None
+    ending = False
+
+    def end_command(number: int, _frame: object) -> None:
+        nonlocal ending
+        # A terminal sends SIGINT to both.
+        ending = ending or number != signal.SIGINT
+        if ending and process is not None:
+            terminate(process)
+
+    # From here on what is left is looked after in any case.
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, end_command)
     try:
         process = subprocess.Popen(words, env=variables)
     except OSError as error:
         print(f"{words[0]}: {error.strerror}", file=sys.stderr)
         return CANNOT_RUN
-    # A terminal sends these to both; what is left is looked after in any case.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, lambda *_: terminate(process))
+    if ending:
+        # The signal came before the process was known.
+        terminate(process)
     # Only a signal with a handler wakes up.
     signal.signal(signal.SIGCHLD, lambda *_: None)
     with Wakeup() as wakeup:
@@ -125,14 +140,6 @@ def run(command: Iterable[str], variables: Mapping[str, str]) -> int:
                 return process.returncode if process.returncode >= 0 else 128 - process.returncode
             if pid == 0:
                 wakeup.wait()
-
-
-def terminate(process: subprocess.Popen[bytes]) -> None:
-    """Send SIGTERM to a command whose end is waited for. Popen's own method may collect it, so that the wait for any
-    child would never hear of its end."""
-    if process.returncode is None:
-        with suppress(ProcessLookupError):
-            os.kill(process.pid, signal.SIGTERM)
 
 
 def survivors(identity: str) -> list[str]:
@@ -167,7 +174,7 @@ def end(pid: int) -> None:
     descriptor = os.pidfd_open(pid)
     try:
         signal.pidfd_send_signal(descriptor, signal.SIGKILL)
-        select.select([descriptor], [], [], GRACE_S)
+        select.select([descriptor], [], [], ENDING_S)
     finally:
         os.close(descriptor)
 

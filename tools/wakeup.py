@@ -10,12 +10,22 @@ from __future__ import annotations
 import os
 import select
 import signal
+import subprocess
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 
+def terminate(process: subprocess.Popen[bytes]) -> None:
+    """Send SIGTERM to a process whose end is waited for. Popen's own method may collect it, so that who waits for its
+    number would find another one, or none."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGTERM)
+
+
 class Wakeup:
-    """Wakes the main thread at every signal that has a handler."""
+    """A wait of the main thread that every signal with a handler ends."""
 
     def __enter__(self) -> Self:
         self._reading, self._writing = os.pipe()

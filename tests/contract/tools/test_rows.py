@@ -63,3 +63,17 @@ def test_no_command_is_begun_after_a_signal(tmp_path, number):
     assert process.returncode != 0
     assert f"exit codes [-{number:d}, 130] ===" in out
     assert "after" not in out.splitlines()
+
+
+def test_no_command_is_begun_after_ctrl_c_that_a_command_took_well(tmp_path):
+    os.mkfifo(tmp_path / "began")
+    script = f"trap 'exit 0' INT; echo > {tmp_path}/began; while :; do sleep 0.01; done"
+    process = subprocess.Popen(
+        [sys.executable, ROOT / "tools/rows.py", f'sh -c "{script}" ; echo after'],
+        stdout=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    (tmp_path / "began").read_text()
+    os.killpg(process.pid, signal.SIGINT)
+    out, _ = process.communicate(timeout=HANG_LIMIT_S)
+    assert "exit codes [0, 130] ===" in out
+    assert "after" not in out.splitlines()

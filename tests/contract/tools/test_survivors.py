@@ -7,8 +7,9 @@ import signal
 import subprocess
 
 import pytest
+from tests.contract.conversation import alive
 from tests.contract.tools.unchanged_tool import ALWAYS, AT_ONCE, PROCESSES_ONLY, Tool, run, shell
-from tests.waiting import HANG_LIMIT_S, wait_ended
+from tests.waiting import HANG_LIMIT_S
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def test_a_process_that_detached_itself_is_named_with_its_test_and_ended(hello, 
     assert code == 1
     (line,) = (line for line in report.splitlines() if "process" in line)
     assert f"is still there: cat {hello} {gate[0]}, from tests/a.py::test_b (call)" in line
-    wait_ended(int(line.split()[1]))
+    assert not alive(int(line.split()[1])), "it has ended when this is reported"
 
 
 def test_a_process_with_the_mark_of_the_run_is_ended_though_it_is_no_descendant(tmp_path):

@@ -154,13 +154,21 @@ def image():
     words = (PACKAGES, LEFT_OUT, BEFORE, AFTER, MASKED, MASKED_GENERATORS, MARK, INSTALL, SIZE_MIB, FIRST_MIB)
     recipe = hashlib.sha256(repr(words).encode()).hexdigest()[:12]
     shelf = paths.private_directory(paths.cache_dir() / "images", "XDG_CACHE_HOME")
-    place = shelf / f"debian-{platform.freedesktop_os_release().get('VERSION_ID', '')}-{recipe}"
+    place = shelf / f"debian-{release().get('VERSION_ID', '')}-{recipe}"
     with (shelf / ".lock").open("w") as lock:
         # Two test runs do not build it twice.
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (place / "disk").exists():
             _build(shelf, place)
     return Image(place / "disk", place / "id", place / "host_key.pub")
+
+
+def release():
+    """Return the description of this machine's distribution; empty where it has none (os-release(5))."""
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {}
 
 
 def command(disk, *more, memory_mib=1024):
@@ -186,9 +194,8 @@ def _build(shelf, place):
         for path in (Path("/etc/apt/sources.list"), *Path("/etc/apt/sources.list.d").glob("*.sources"))
         if path.exists()
     ]
-    release = dict(line.split("=", 1) for line in Path("/etc/os-release").read_text().splitlines() if "=" in line)
-    suite = release.get("VERSION_CODENAME", "").strip('"')
-    if release.get("ID") != "debian" or not sources:
+    suite = release().get("VERSION_CODENAME", "")
+    if release().get("ID") != "debian" or not sources:
         raise Unavailable("packages for a Debian are fetched from the sources of a Debian; this is none")
     with tempfile.TemporaryDirectory(dir=shelf, prefix=".build-") as scratch:
         here = Path(scratch)

@@ -22,6 +22,7 @@ def run(code):
         "import time; time.monotonic_ns()",
         "import time; time.clock_gettime(time.CLOCK_REALTIME)",
         "import time; time.localtime()",
+        "import time; time.ctime(None)",
         "import time; time.strftime('%Y')",
         "import time; time.sleep(0)",
         "import threading; threading.Event().wait(0.001)",
