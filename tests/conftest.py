@@ -38,7 +38,7 @@ os.register_at_fork(after_in_child=lambda: signal.signal(signal.SIGTERM, signal.
 HOME = tempfile.TemporaryDirectory(prefix="becalm-tests-home-")
 for variable in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "DASK_CONFIG", "MPLCONFIGDIR"):
     os.environ[variable] = os.path.join(HOME.name, variable)
-# What a developer has set for becalm: the store would be theirs.
+# With these variables of a developer's, tests would write to the developer's store, or read scripted figures.
 for variable in ("BECALM_STORE", "BECALM_TEST_SCRIPT", "BECALM_TRACE"):
     os.environ.pop(variable, None)
 

@@ -4,10 +4,10 @@
     python tools/check_tests.py PATH …      # only for files whose path from the checkout begins with one of these
 
 tests/unit and tests/property run in memory. tests/contract runs real programs; there a number of nanoseconds depends on
-the machine, except under tests/contract/simulator, where programs compute it. tests/suites and tests/support, which all
-tiers share, are held to the same, but may call programs of the system tier. Only Python code is read, not programs in
+the machine, except under tests/contract/simulator, where programs compute it. The rules for sleeping, clocks and
+durations also hold in tests/suites and tests/support, which all tiers share. Only Python code is read, not programs in
 strings: a child that sleeps may stand for a program that runs long. Programs that are called must be there with Rust,
-Python, make and a C compiler.
+Python, make and a C compiler, except in the shared folders.
 """
 
 from __future__ import annotations

@@ -128,11 +128,6 @@ def decided(environment: Mapping[str, str]) -> bool:
     return environment.get("CI") == "true" or environment.get("YES") == "1"
 
 
-def may_install(environment: Mapping[str, str], ask: Callable[[str], str] | None) -> bool:
-    """Return whether anything may be installed: the answer is yes, or there is a person to answer."""
-    return decided(environment) or ask is not None
-
-
 def agreed(count: int, environment: Mapping[str, str], ask: Callable[[str], str] | None) -> bool:
     """Return whether to install: yes with CI=true or YES=1, else what a person answers, else no."""
     question = f"Install these {count} packages with apt-get? [y/N] "
@@ -148,7 +143,7 @@ def install(tier: str) -> int:
         terminal = sys.stdin.isatty() and sys.stdout.isatty()
         ask = answer if terminal else None
         # To tell a name that this distribution does not have from an old index, which would hide dependencies, too.
-        updated = bool(unknown(names)) and may_install(os.environ, ask) and update()
+        updated = bool(unknown(names)) and (decided(os.environ) or terminal) and update()
         absent = unknown(names)
         if absent:
             print(f"Not in apt's index, and left out: {' '.join(absent)}", flush=True)

@@ -17,8 +17,8 @@ from typing import Self
 
 
 def terminate(process: subprocess.Popen[bytes]) -> None:
-    """Send SIGTERM to a process whose end is waited for. Popen's own method may collect it, so that who waits for its
-    number would find another one, or none."""
+    """Send SIGTERM to a process that the caller waits for. `Popen.terminate` may collect it first, after which its pid
+    is nobody's or another process's."""
     if process.returncode is None:
         with suppress(ProcessLookupError):
             os.kill(process.pid, signal.SIGTERM)

@@ -12,6 +12,7 @@ from collections.abc import Container, Iterator
 from pathlib import Path
 
 from tests.needs import need
+from tests.support.compressed import areas
 from tests.support.talk import Agent
 from tests.waiting import wait_for
 
@@ -56,8 +57,7 @@ def machine() -> Machine:
     for name in map(Path, names):
         with contextlib.suppress(OSError):
             values[str(name)] = name.read_text()
-    areas = [line.split() for line in Path("/proc/swaps").read_text().splitlines()[1:]]
-    values["swap"] = [(area[0], area[-1]) for area in areas]
+    values["swap"] = areas()
     with contextlib.suppress(OSError):
         values["latency"] = struct.unpack("=i", Path("/dev/cpu_dma_latency").read_bytes()[:4])
     values["becalm groups"] = becalm_groups()

@@ -248,8 +248,8 @@ fn step(tree: &Tree, all: bool) -> io::Result<bool> {
     let before = list.all.clone();
     let waiting = |away: &Away| away.why == Why::Waiting;
     for away in list.all.iter_mut().filter(|away| waiting(away)) {
-        // Those that somebody else has moved are no longer in the list. The mask is read last, next to the write:
-        // between the two nobody else's is seen.
+        // Those that somebody else has moved are no longer in the list. The mask is read last, just before the write,
+        // so that one that somebody else has set meanwhile is not overwritten.
         if all || (away.back(tree) && away.ours(tree)) {
             // One whose mask cannot be written has gone; `read` drops it.
             drop(away.widen(tree));

@@ -122,8 +122,8 @@ fn in_execve(pid: libc::pid_t) -> bool {
     let text = fs::read(format!("/proc/{pid}/stat")).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let Some((_, rest)) = text.rsplit_once(')') else { return false };
-    // State and endcode are fields 3 and 27 of proc_pid_stat(5); endcode is set after the environment, and 1 for whom
-    // it is none of the business. What has ended has no memory.
+    // State and endcode are fields 3 and 27 of proc_pid_stat(5). The kernel sets endcode after the environment, and
+    // shows it as 1 to readers without permission. A process that has ended has no memory.
     let mut words = rest.split_ascii_whitespace();
     let state = words.next();
     !matches!(state, Some("Z" | "X")) && words.nth(27 - 4) == Some("0")

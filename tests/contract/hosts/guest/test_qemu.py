@@ -88,6 +88,10 @@ def limits(monkeypatch):
     return end
 
 
+KVM_FAILS = 'case "$*" in *"-accel kvm"*) echo "qemu: failed to set MSR" >&2; exit 1;; esac'
+"""A part of a script that plays QEMU: the machine has /dev/kvm, and it does not work."""
+
+
 def tried(name="guest:6.1?accel=tcg&limit=30s", work="true", access=None):
     with hosts.open(name, access) as host:
         return host.define([Workload.of(work)], [Settings()])
@@ -193,7 +197,7 @@ def test_files_that_do_not_fit_are_refused_before_anything_boots(play, tmp_path)
 
 
 def test_kvm_that_does_not_work_is_followed_by_emulation_and_not_tried_again(play):
-    play(f'case "$*" in *"-accel kvm"*) echo "qemu: failed to set MSR" >&2; exit 1;; esac\nexec {agent_path()} serve')
+    play(f"{KVM_FAILS}\nexec {agent_path()} serve")
     with hosts.open("guest:6.1") as host:
         host.facts()
         host.reboot(("nosmt",))
@@ -289,6 +293,19 @@ def test_a_boot_that_fails_refuses_its_settings(play, limits, tmp_path, monkeypa
             assert [run.outcome for run in ran(host)] == ["ok"]
         boots = [line for line in play.log.read_text().splitlines() if "idle=poll" in line]
         assert len(boots) == 1 + (says != "did not boot within 5 s"), "it is not tried for ever"
+
+
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [("guest:6.1?accel=tcg", ""), ("guest:6.1", KVM_FAILS)],
+    ids=["emulated", "kvm does not work"],
+)
+def test_the_first_boot_of_an_emulated_machine_is_tried_twice(play, tmp_path, name, before):
+    panic = 'echo "Kernel panic - not syncing: x" > "$console"; exit'
+    play(f"{before}\n[ -e {tmp_path}/once ] || {{ touch {tmp_path}/once; {panic}; }}\nexec {agent_path()} serve")
+    assert tried(name)
+    emulated = [line for line in play.log.read_text().splitlines() if f"-accel {qemu.EMULATED}" in line]
+    assert len(emulated) == 2
 
 
 def test_a_panic_that_does_not_come_again_refuses_nothing(play, tmp_path, monkeypatch):
