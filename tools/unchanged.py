@@ -162,11 +162,26 @@ def survivors(identity: str) -> list[str]:
             # The words of one that has just ended are gone.
             if words or snapshot.has_not_ended(snapshot.stat_fields(pid)):
                 name = words[:1000] or command_name(pid)
-                sentences.append(f"process {pid} is still there: {name}{f', from {test}' if test else ''}")
+                sentences.append(
+                    f"process {pid} is still there: {name}{f', from {test}' if test else ''} ({condition(pid)})"
+                )
     for pid in left:
         with suppress(OSError):
             end(pid)
     return sentences
+
+
+def condition(pid: int) -> str:
+    """Return what tells why a process has not ended: its name, its state, its parent, where it waits in the kernel
+    (proc_pid_wchan(5), proc_pid_stack(5)), and its open files."""
+    state, parent, *_ = [*snapshot.stat_fields(pid), "?", "?"]
+    place = "".join(snapshot.lines(f"/proc/{pid}/wchan"))
+    stack = [line.split()[-1].partition("+")[0] for line in snapshot.lines(f"/proc/{pid}/stack")]
+    words = [command_name(pid), f"state {state}", f"child of {parent}", f"waits in {' < '.join(stack) or place or '?'}"]
+    for descriptor in snapshot.names(f"/proc/{pid}/fd"):
+        with suppress(OSError):
+            words.append(f"{descriptor}: {os.readlink(f'/proc/{pid}/fd/{descriptor}')}")
+    return ", ".join(words)
 
 
 def end(pid: int) -> None:

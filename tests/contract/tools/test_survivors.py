@@ -52,7 +52,8 @@ def test_a_process_that_detached_itself_is_named_with_its_test_and_ended(hello, 
     )
     assert code == 1
     (line,) = (line for line in report.splitlines() if "process" in line)
-    assert f"is still there: cat {hello} {gate[0]}, from tests/a.py::test_b (call)" in line
+    assert f"is still there: cat {hello} {gate[0]}, from tests/a.py::test_b (call) (cat, state " in line
+    assert ", 1: /dev/null, 2: /dev/null" in line
     assert not alive(int(line.split()[1])), "it has ended when this is reported"
 
 
