@@ -64,18 +64,19 @@ pub fn own() -> [u32; 3] {
     [own, spawner(&SPARED).unwrap_or(own), spawner(&TWIN).unwrap_or(own)]
 }
 
-/// Kill a child, its process group and all its descendants. Return when the signals are sent.
+/// Kill a child, its process group and all its descendants, parents first. Return when the signals are sent; what they
+/// have started meanwhile is found by `sweep`.
+///
+/// Nobody is stopped first. If this process were killed between the two signals, they would stand still for ever, also a
+/// child that has not become its program yet, which has copies of our descriptors.
 pub fn kill_tree(pid: libc::pid_t) {
     let mut found = vec![pid];
     gather(pid, &mut found);
-    // They are stopped first, so that none forks while the others are killed.
-    for signal in [libc::SIGSTOP, libc::SIGKILL] {
-        // SAFETY: no pointers. A process that has gone is no error.
-        unsafe { libc::kill(-pid, signal) };
-        for each in &found {
-            // SAFETY: as above.
-            unsafe { libc::kill(*each, signal) };
-        }
+    // SAFETY: no pointers. A process that has gone is no error.
+    unsafe { libc::kill(-pid, libc::SIGKILL) };
+    for each in found {
+        // SAFETY: as above.
+        unsafe { libc::kill(each, libc::SIGKILL) };
     }
 }
 
