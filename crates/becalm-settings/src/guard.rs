@@ -111,17 +111,28 @@ pub fn wait_for_interrupts(tree: &Tree, patience: Duration) -> io::Result<()> {
     Ok(())
 }
 
+/// Wait until the agent dismisses its guard or ends; return whether it has dismissed it.
+///
+/// It does not wait for the end of the line alone, which comes late while somebody else has a copy of the agent's end: a
+/// child that has not become its program yet has one.
+fn is_dismissed(line: RawFd, agent: RawFd) -> bool {
+    let poll = |fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    let mut both = [poll(line), poll(agent)];
+    // SAFETY: two live pollfds. It fails after a signal, or where the kernel lacks memory for a moment.
+    while unsafe { libc::poll(both.as_mut_ptr(), 2, -1) } < 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    // The agent may have written just before it ended, so the line is looked at after its end.
+    let mut only = poll(line);
+    // SAFETY: a live pollfd; the descriptor is this process's own copy.
+    unsafe { libc::poll(&mut only, 1, 0) == 1 && File::from_raw_fd(line).read_exact(&mut [0]).is_ok() }
+}
+
 /// Run the guard: wait until the agent dismisses it or ends without doing so; then restore what is in the
 /// journal. Return whether it was needed.
 fn watch(line: RawFd, agent: &OwnedFd, tree: &Tree, context: &GuardContext) -> bool {
-    // SAFETY: the descriptor is this process's own copy.
-    let mut line = unsafe { File::from_raw_fd(line) };
-    loop {
-        match line.read(&mut [0]) {
-            Ok(0) => break,
-            Ok(_) => return false,
-            Err(_) => {}
-        }
+    if is_dismissed(line, agent.as_raw_fd()) {
+        return false;
     }
     let left_behind = journal::load(tree).ok().flatten().is_some_and(|found| found.kept.is_none());
     if left_behind {
