@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -57,9 +58,12 @@ def test_layouts_are_linked_measured_and_shown_again(sources, store):
 def test_the_builds_are_removed_at_the_end(sources, store, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path / "scratch"))
     monkeypatch.setattr("tempfile.tempdir", None)
-    (tmp_path / "scratch").mkdir()
-    becalm.compare_layouts("{build}/prog", layouts=2, runs=1, first_seed=2, **builds(sources))
-    assert not [path for path in (tmp_path / "scratch").iterdir() if path.name.startswith("becalm-layouts-")]
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    comparison = becalm.compare_layouts("{build}/prog", layouts=2, runs=1, first_seed=2, **builds(sources))
+    (directory, *_) = Path(comparison.circumstances.commands[0]).relative_to(scratch).parts
+    assert directory.startswith("becalm-layouts-"), "they were there"
+    assert not [path for path in scratch.iterdir() if path.name.startswith("becalm-layouts-")]
 
 
 def test_a_build_that_fails_is_shown_with_its_output(sources, store):
