@@ -24,9 +24,9 @@ class Held:
     """An agent whose child is held before it becomes its program."""
 
     def __init__(self, root: Path) -> None:
-        held = [f"setpgid:delay_enter={FOR_EVER_US}", f"kill:delay_exit={FOR_EVER_US}:when=2"]
+        child, killing = f"setpgid:delay_enter={FOR_EVER_US}", f"kill:delay_exit={FOR_EVER_US}:when=2"
         command = ["strace", "-f", "-qq", "-o", "/dev/null", "-e", "trace=kill,setpgid"]
-        command += [word for each in held for word in ("-e", f"inject={each}")]
+        command += ["-e", f"inject={child}", "-e", f"inject={killing}"]
         self.strace = subprocess.Popen(
             [*command, agent_path(), "serve", "--root", str(root)],
             stdin=subprocess.PIPE,
