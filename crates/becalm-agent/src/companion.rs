@@ -13,7 +13,9 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use becalm_core::exec::checked;
 use becalm_core::exec::poll::{readable, reading, until_ready};
 use becalm_core::exec::tree;
+use becalm_core::source::abandoned;
 use becalm_core::stress::demand::Demand;
+use becalm_settings::pidfd;
 use serde_json::{json, Value};
 
 use crate::conversation::Conversation;
@@ -40,6 +42,9 @@ pub struct Kind {
 
 const LOAD: Kind = Kind { called: "The load", name: c"becalm-load", spare: tree::spare_load };
 
+/// The time in which a process ends that was asked to, ms: one with gigabytes of memory takes a second or so.
+const PATIENCE_MS: i32 = 10_000;
+
 type Answer = Result<Value, Failure>;
 
 impl Companion {
@@ -48,8 +53,14 @@ impl Companion {
     /// # Errors
     /// The inner error is a sentence about the load.
     pub fn load(demand: &Demand, talk: &mut Conversation) -> io::Result<Result<Self, Failure>> {
+        // SAFETY: cannot fail.
+        let agent = unsafe { libc::getpid() };
         Self::start(&LOAD, talk, |mut report| match keep_for_load(demand) {
-            Ok(()) => i32::from(load::run_and_report(report, demand, None, None).is_err()),
+            Ok(()) => {
+                // A change of user has undone it (prctl(2)).
+                end_with(agent);
+                i32::from(load::run_and_report(report, demand, None, None).is_err())
+            }
             Err(message) => {
                 let event = json!({"event": "error", "kind": "system", "message": message});
                 drop(report.write_all(format!("{event}\n").as_bytes()));
@@ -78,7 +89,7 @@ impl Companion {
         drop(writing);
         (kind.spare)(pid);
         let mut alongside = Self { pid, report: File::from(reading), kind };
-        Ok(match alongside.line(Some(talk))? {
+        Ok(match alongside.line(talk)? {
             Some(event) if event["event"] == "started" => Ok(alongside),
             Some(event) => Err(refusal(&event)),
             None => Err(Failure::new("system", format!("{} was ended before it was up.", kind.called))),
@@ -86,9 +97,9 @@ impl Companion {
     }
 
     /// End the process, and return its results.
-    pub fn end(mut self) -> io::Result<Answer> {
+    pub fn end(mut self, talk: &mut Conversation) -> io::Result<Answer> {
         self.signal(libc::SIGTERM);
-        Ok(match self.line(None)? {
+        Ok(match self.line(talk)? {
             Some(made) if made["event"] == "done" => Ok(made),
             Some(event) => Err(refusal(&event)),
             None => Err(Failure::new("system", self.killed())),
@@ -96,19 +107,17 @@ impl Companion {
     }
 
     /// Return the next line of its report; None if it has ended or the conversation is over.
-    fn line(&mut self, mut talk: Option<&mut Conversation>) -> io::Result<Option<Value>> {
+    fn line(&mut self, talk: &mut Conversation) -> io::Result<Option<Value>> {
         let mut line = Vec::new();
         loop {
-            if let Some(talk) = talk.as_deref_mut() {
-                let [arrival, signals, outward] = talk.interests();
-                until_ready(&[arrival, signals, outward, reading(self.report.as_raw_fd())])?;
-                if !readable(self.report.as_raw_fd())? {
-                    talk.look()?;
-                    if talk.over() {
-                        return Ok(None);
-                    }
-                    continue;
+            let [arrival, signals, outward] = talk.interests();
+            until_ready(&[arrival, signals, outward, reading(self.report.as_raw_fd())])?;
+            if !readable(self.report.as_raw_fd())? {
+                talk.look()?;
+                if talk.over() {
+                    return Ok(None);
                 }
+                continue;
             }
             let mut byte = [0];
             match self.report.read(&mut byte) {
@@ -129,6 +138,15 @@ impl Companion {
         )
     }
 
+    /// Wait for its end, and return its status (wait(2)); None if it still runs after `limit_ms`.
+    fn ended_within(&self, limit_ms: i32) -> Option<i32> {
+        let mut status = 0;
+        let ended = pidfd::open(self.pid).is_ok_and(|process| pidfd::has_ended(&process, limit_ms));
+        // SAFETY: our own child and a live pointer.
+        let mut collect = || unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL | libc::WNOHANG) };
+        (ended && collect() == self.pid).then_some(status)
+    }
+
     fn signal(&self, number: i32) {
         // SAFETY: our own child, not yet reaped by anybody.
         unsafe { libc::kill(self.pid, number) };
@@ -137,9 +155,16 @@ impl Companion {
 
 impl Drop for Companion {
     fn drop(&mut self) {
+        // Settings are restored after this, so a process that does not end, or hangs in the kernel, is left behind.
         self.signal(libc::SIGTERM);
-        // SAFETY: no pointer is passed for the status.
-        unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL) };
+        let status = self.ended_within(PATIENCE_MS).or_else(|| {
+            self.signal(libc::SIGKILL);
+            self.ended_within(PATIENCE_MS)
+        });
+        if status.is_none_or(|status| libc::WIFSIGNALED(status)) {
+            // What would have removed the control group of a load may have been ended with what a program has left.
+            drop(abandoned::remove());
+        }
         (self.kind.spare)(0);
     }
 }
@@ -153,13 +178,10 @@ fn refusal(event: &Value) -> Failure {
 /// Close the conversation, the machine's lock and all other descriptors except the report.
 fn alone(report: OwnedFd, parent: libc::pid_t, name: &CStr) -> io::Result<File> {
     const REPORT: RawFd = 3;
+    end_with(parent);
     // SAFETY: plain system calls; this process ends without dropping the values whose descriptors are closed.
     unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
         libc::prctl(libc::PR_SET_NAME, name.as_ptr());
-        if libc::getppid() != parent {
-            libc::_exit(3);
-        }
         let null = checked(libc::open(c"/dev/null".as_ptr(), libc::O_RDWR | libc::O_CLOEXEC))?;
         // The report is moved first, out of the range that is closed below.
         let report = checked(libc::fcntl(report.as_raw_fd(), libc::F_DUPFD_CLOEXEC, 100))?;
@@ -171,6 +193,17 @@ fn alone(report: OwnedFd, parent: libc::pid_t, name: &CStr) -> io::Result<File> 
         // ends.
         libc::syscall(libc::SYS_close_range, REPORT + 1, RawFd::MAX, 0);
         Ok(File::from_raw_fd(REPORT))
+    }
+}
+
+/// End this process when its parent ends, or now if it has ended.
+fn end_with(parent: libc::pid_t) {
+    // SAFETY: no pointers; nothing of this process has to be dropped.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
+        if libc::getppid() != parent {
+            libc::_exit(3);
+        }
     }
 }
 

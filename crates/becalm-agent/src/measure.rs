@@ -158,7 +158,7 @@ impl Runner {
                     let mut ended =
                         self.placed(ready, settings, base, around, (talk, observer, machine), &mut message)?;
                     if let Some(neighbours) = neighbours {
-                        match neighbours.end()? {
+                        match neighbours.end(talk)? {
                             Ok(did) => self.tallies.add(step.0, &did),
                             Err(failure) => {
                                 message.push_str(&failure.message);

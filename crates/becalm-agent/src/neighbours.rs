@@ -75,8 +75,8 @@ impl Neighbours {
     }
 
     /// End the neighbours with everything they have started, and return their totals.
-    pub fn end(self) -> io::Result<Result<Vec<Tally>, Failure>> {
-        Ok(self.0.end()?.and_then(|done| {
+    pub fn end(self, talk: &mut Conversation) -> io::Result<Result<Vec<Tally>, Failure>> {
+        Ok(self.0.end(talk)?.and_then(|done| {
             serde_json::from_value(done["neighbours"].clone()).map_err(|error| {
                 Failure::new("system", format!("What the neighbours did is not known: {error}."))
             })

@@ -269,7 +269,7 @@ impl Session {
     /// End the load and return its results.
     fn unload(&mut self) -> io::Result<Answer> {
         match self.alongside.take() {
-            Some(load) => load.end(),
+            Some(load) => load.end(&mut self.talk),
             // A connection that was re-established leads to another agent.
             None => Ok(Err(Failure::new("system", "There is no load: the agent that made it has ended."))),
         }

@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from tests.contract.conversation import Agent, needs_root, sh
+from tests.contract.conversation import Agent, children, name_of, needs_root, sh
+from tests.waiting import wait_ended
 
 from becalm.hosts.agent import agent_path
 
@@ -68,6 +69,20 @@ def test_the_caller_of_sudo_may_be_named():
     _, texts = agent.run("id", "-un", output="keep")
     agent.close()
     assert texts[0]["stdout"] == "nobody\n"
+
+
+def test_its_load_ends_with_it_though_that_has_changed_its_user():
+    agent = Agent(env={**os.environ, "SUDO_UID": str(NOBODY.pw_uid)})
+    agent.ask("load", demand={"cpu": 0.02})
+    (load,) = (pid for pid in children(agent.process.pid) if name_of(pid) == "becalm-load")
+    assert Path(f"/proc/{load}").owner() == "nobody"
+    parts = [load, *children(load)]
+    assert len(parts) > 1
+    agent.process.kill()
+    agent.process.wait()
+    for pid in parts:
+        wait_ended(pid)
+    agent.process.stdin.close()
 
 
 def mine(path, text="mine"):

@@ -1,4 +1,5 @@
-//! Control groups that agents created for their programs (`group`) and left behind because they were killed.
+//! Control groups that agents created for their programs (`group`), or loads for their memory (`stress::group`), and left
+//! behind because they were killed.
 //!
 //! The name of a group contains the number of the process that created it. Numbers are reused, and in a
 //! container they differ from those here, so a group is abandoned only when no process of that number is
@@ -17,6 +18,9 @@ use super::pid_stat::PidStat;
 
 /// The beginning of a group's name, before the number of its creator.
 pub const NAME: &str = "becalm-";
+
+/// The same for the group of a load.
+pub const LOAD: &str = "becalm-load-";
 
 /// The number of tries to remove a group, and the time between them, ms: killed processes take a moment to leave it, up
 /// to a second on a busy machine.
@@ -40,7 +44,7 @@ pub struct Abandoned {
 pub fn find() -> Vec<Abandoned> {
     let mounts = fs::read("/proc/self/mountinfo").unwrap_or_default();
     let mut found = Vec::new();
-    for point in mount_points(&mounts, b"cgroup2") {
+    for point in [&b"cgroup2"[..], b"cgroup"].into_iter().flat_map(|kind| mount_points(&mounts, kind)) {
         find_below(Path::new(&point), DEEPEST, &mut found);
     }
     found
@@ -81,7 +85,8 @@ fn find_below(above: &Path, depth: u32, found: &mut Vec<Abandoned>) {
     let Ok(entries) = fs::read_dir(above) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
         let (path, name) = (entry.path(), entry.file_name());
-        let maker = name.to_str().and_then(|name| name.strip_prefix(NAME)?.parse::<u32>().ok());
+        let number = |name: &str| name.strip_prefix(LOAD).or(name.strip_prefix(NAME))?.parse::<u32>().ok();
+        let maker = name.to_str().and_then(number);
         if maker.is_some_and(|pid| !lives(pid, &path, above)) {
             let processes = processes(&path).len();
             found.push(Abandoned { path, processes, error: None });
@@ -113,10 +118,10 @@ fn older(pid: u32, made: i64) -> bool {
     began <= made.saturating_add(1)
 }
 
-/// Return whether this is the name of an agent's process: the program of the package, a copy on another machine
+/// Return whether this is the name of an agent's process, or its load: the program of the package, a copy on another machine
 /// (hosts/ssh/install.py), or that of a guest.
 fn is_agent(name: &str) -> bool {
-    ["becalm-agent", "init"].contains(&name) || name.starts_with("agent-")
+    ["becalm-agent", "becalm-load", "init"].contains(&name) || name.starts_with("agent-")
 }
 
 /// Ticks per second in the kernel's reports to programs (USER_HZ).
@@ -154,7 +159,7 @@ mod tests {
         let root = std::env::temp_dir().join(format!("becalm-abandoned-{}", std::process::id()));
         let own = format!("becalm-{}", std::process::id());
         // The largest number that the kernel uses is 2^22.
-        for name in ["a/becalm-4194305", "a/b/becalm-4194306", "becalm-load-7", "becalm-x", &own] {
+        for name in ["a/becalm-4194305", "a/b/becalm-4194306", "becalm-load-4194307", "becalm-x", &own] {
             fs::create_dir_all(root.join(name)).unwrap();
         }
         let names = |depth| {
@@ -165,10 +170,11 @@ mod tests {
             names.sort();
             names
         };
-        assert_eq!(names(DEEPEST), [Path::new("a/b/becalm-4194306"), Path::new("a/becalm-4194305")]);
-        assert_eq!(names(1), [] as [&Path; 0]);
+        let (inner, load) = (Path::new("a/b/becalm-4194306"), Path::new("becalm-load-4194307"));
+        assert_eq!(names(DEEPEST), [inner, Path::new("a/becalm-4194305"), load]);
+        assert_eq!(names(1), [load]);
         remove_in(&root.join("a"));
-        assert_eq!(names(DEEPEST), [Path::new("a/b/becalm-4194306")]);
+        assert_eq!(names(DEEPEST), [inner, load]);
         fs::remove_dir_all(root).unwrap();
     }
 

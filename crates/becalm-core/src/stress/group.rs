@@ -1,7 +1,8 @@
 //! A control group with a memory limit that exists as long as a load (cgroups(7); memory controller, versions
 //! 1 and 2).
 //!
-//! A separate process removes the group when all its members have gone, even if the load was killed.
+//! A separate process removes the group when all its members have gone, even if the load was killed. Where that process
+//! was ended, too, the group counts as abandoned (`source::abandoned`).
 
 use std::fs;
 use std::io::{self, PipeWriter, Read};
@@ -11,6 +12,7 @@ use std::time::Duration;
 
 use super::job::LoadError;
 use super::worker::{fork, leave};
+use crate::source::abandoned::{remove_in, LOAD};
 use crate::source::file::{Buffer, Place};
 use crate::source::membership::Membership;
 
@@ -27,8 +29,9 @@ impl Group {
     /// are started.
     pub fn make(limit_bytes: u64) -> Result<Self, LoadError> {
         let mut reasons = Vec::new();
-        let name = format!("becalm-load-{}", std::process::id());
+        let name = format!("{LOAD}{}", std::process::id());
         for (parent, file) in places() {
+            remove_in(&parent);
             let directory = parent.join(&name);
             match make(&directory, file, limit_bytes) {
                 Ok(()) => return Self::guarded(directory),
