@@ -205,7 +205,7 @@ impl Machine {
                     return Err(error.into());
                 }
             }
-            Some(_) if *changes == before => {}
+            Some(helper) if *changes == before => helper.check()?,
             Some(helper) => {
                 let switched = helper.ask("switch", write_requests::fields(changes))?;
                 self.joins = switched["joins"] == true;
@@ -219,6 +219,11 @@ impl Machine {
         }
         self.on.clone_from(changes);
         Ok(())
+    }
+
+    /// Fail if the helper has ended: its guard has restored what was on.
+    pub fn check_helper(&self) -> Result<(), Failure> {
+        self.helper.as_ref().map_or(Ok(()), Helper::check)
     }
 
     /// Open the task file of the group that settings have created for programs, if there is one.

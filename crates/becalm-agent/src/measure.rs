@@ -192,6 +192,11 @@ impl Runner {
                 }
             }
         }
+        if let (Outcome::Ok, Err(failure)) = (ended.row.outcome, machine.check_helper()) {
+            // Its guard has restored the settings meanwhile.
+            ended.row.outcome = Outcome::Failed;
+            message.push_str(&failure.message);
+        }
         let swept = sweep();
         ended.row.left_behind = swept.killed + swept.remaining.len() as u32;
         if !swept.remaining.is_empty() {

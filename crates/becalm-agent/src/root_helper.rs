@@ -142,6 +142,14 @@ impl Helper {
         Err(Failure::new(kind, answer["message"].as_str().unwrap_or_default()))
     }
 
+    /// Fail if the helper has ended.
+    pub fn check(&self) -> Result<(), Failure> {
+        match &self.process {
+            Some(process) if !pidfd::has_ended(&process.descriptor, 0) => Ok(()),
+            _ => Err(lost()),
+        }
+    }
+
     /// Send a request without fields.
     pub fn request(&mut self, what: &str) -> Result<Value, Failure> {
         self.ask(what, json!({}))

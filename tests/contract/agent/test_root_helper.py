@@ -1,5 +1,6 @@
 """An agent whose helper ends, below a sudo that behaves as sudo does when its command is stopped."""
 
+import contextlib
 import os
 import signal
 
@@ -7,6 +8,8 @@ import pytest
 from tests.contract.conversation import Agent
 from tests.support.becalms import state
 from tests.waiting import wait_ended, wait_for
+
+from becalm.nouns.run import COLUMNS
 
 HELPER = """#!/bin/sh
 # Greets, answers, and does not answer a request to restore.
@@ -42,11 +45,16 @@ def programs(tmp_path):
     return tmp_path
 
 
-def test_a_helper_that_is_stopped_and_then_killed_is_reported(programs):
-    """sudo keeps the connection open, as it stops together with its command, and must be continued to end."""
+def begin(programs):
+    """Return an agent with its helper, and the numbers of the helper and its sudo."""
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     agent = Agent("--helper", str(programs / "becalm-helper"), env=environment)
-    helper, sudo = (int((programs / name).read_text()) for name in ("helper", "sudo"))
+    return agent, *(int((programs / name).read_text()) for name in ("helper", "sudo"))
+
+
+def test_a_helper_that_is_stopped_and_then_killed_is_reported(programs):
+    """sudo keeps the connection open, as it stops together with its command, and must be continued to end."""
+    agent, helper, sudo = begin(programs)
     os.kill(helper, signal.SIGSTOP)
     (programs / "stopped").write_text("\n")
     wait_for(lambda: state(sudo) == "T", "sudo has stopped")
@@ -56,4 +64,22 @@ def test_a_helper_that_is_stopped_and_then_killed_is_reported(programs):
     assert answer["event"] == "error"
     assert "has ended" in answer["message"]
     wait_ended(sudo)
+    agent.close()
+
+
+def test_a_run_during_which_the_helper_ends_has_failed_and_none_follows(programs):
+    """Its guard restores the settings at once, so that the program ran without them, if only for a while."""
+    agent, helper, sudo = begin(programs)
+    killing = f"kill -9 {helper}; while grep -q '^State:.[RSDT]' /proc/{helper}/status; do :; done"
+    for argv in (["true"], ["sh", "-c", killing]):
+        agent.ask("define", workloads=[{"argv": argv}], settings=[{}])
+        events = agent.answer(agent.send("measure", first=0, steps=[[0, 0, number, 0] for number in range(3)]))
+        outcomes = [row[COLUMNS.index("outcome")] for event in events for row in event.get("rows", ())]
+        if argv == ["true"]:
+            assert (events[-1]["event"], outcomes) == ("done", ["ok"] * 3)
+    assert outcomes == ["failed"]
+    assert events[-1]["event"] == "error"
+    assert "has ended" in events[-1]["message"]
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(sudo, signal.SIGKILL)
     agent.close()

@@ -95,6 +95,13 @@ impl Runner {
                 }
             }
         }
+        if let Err(failure) = machine.check_helper() {
+            for half in halves.iter_mut().filter(|half| half.row.outcome == Outcome::Ok) {
+                // Its guard has restored the settings meanwhile.
+                half.row.outcome = Outcome::Failed;
+                half.message.push_str(&failure.message);
+            }
+        }
         record_start_difference(&mut halves);
         let of_second = left(seq + 1);
         let swept = sweep();
