@@ -268,11 +268,13 @@ def boot(
 ) -> GuestLink:
     """Start QEMU and wait for output of the agent. `answer_s`: as of GuestLink. Raises MachineError."""
     # Loaded here, because nothing may be loaded between fork and exec.
-    prctl = ctypes.CDLL(None).prctl
+    prctl, becalm = ctypes.CDLL(None).prctl, os.getpid()
 
     def die_with_us() -> None:
-        # QEMU does not end with its input, and becalm may be killed.
+        # QEMU does not end with its input, and becalm may be killed, also before this.
         prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != becalm:
+            os._exit(1)
 
     try:
         with (Path(scratch.name) / "qemu").open("wb") as errors:
