@@ -192,11 +192,7 @@ impl Runner {
                 }
             }
         }
-        if let (Outcome::Ok, Err(failure)) = (ended.row.outcome, machine.check_helper()) {
-            // Its guard has restored the settings meanwhile.
-            ended.row.outcome = Outcome::Failed;
-            message.push_str(&failure.message);
-        }
+        check_helper(machine, &mut ended.row, &mut message);
         let swept = sweep();
         ended.row.left_behind = swept.killed + swept.remaining.len() as u32;
         if !swept.remaining.is_empty() {
@@ -388,6 +384,14 @@ impl Runner {
             cpu: None,
             apart_ns: None,
         }
+    }
+}
+
+/// Count a run as failed if the helper has ended: its guard has restored the settings meanwhile.
+fn check_helper(machine: &Machine, row: &mut Row, message: &mut String) {
+    if let (Outcome::Ok, Err(failure)) = (row.outcome, machine.check_helper()) {
+        row.outcome = Outcome::Failed;
+        message.push_str(&failure.message);
     }
 }
 

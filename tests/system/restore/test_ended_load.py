@@ -1,4 +1,4 @@
-"""A load next to programs that is killed or does not end: its group is removed, and settings are restored all the same."""
+"""A load next to programs that is killed or stands still: its group is removed, and settings are restored."""
 
 import os
 import signal

@@ -16,7 +16,7 @@ use becalm_core::knob::settings::Settings;
 use becalm_core::types::{Outcome, Row, Step};
 
 use super::wait_pair::{wait_for_both, Started};
-use super::{is_expected, lived, Runner};
+use super::{check_helper, is_expected, lived, Runner};
 use crate::conversation::{Attention, Conversation};
 use crate::machine::Machine;
 use crate::observe::Observer;
@@ -95,13 +95,7 @@ impl Runner {
                 }
             }
         }
-        if let Err(failure) = machine.check_helper() {
-            for half in halves.iter_mut().filter(|half| half.row.outcome == Outcome::Ok) {
-                // Its guard has restored the settings meanwhile.
-                half.row.outcome = Outcome::Failed;
-                half.message.push_str(&failure.message);
-            }
-        }
+        halves.iter_mut().for_each(|half| check_helper(machine, &mut half.row, &mut half.message));
         record_start_difference(&mut halves);
         let of_second = left(seq + 1);
         let swept = sweep();
