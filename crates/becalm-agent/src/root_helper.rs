@@ -142,11 +142,11 @@ impl Helper {
         Err(Failure::new(kind, answer["message"].as_str().unwrap_or_default()))
     }
 
-    /// Fail if the helper has ended.
+    /// Fail if the helper has ended, as far as its process can be watched.
     pub fn check(&self) -> Result<(), Failure> {
         match &self.process {
-            Some(process) if !pidfd::has_ended(&process.descriptor, 0) => Ok(()),
-            _ => Err(lost()),
+            Some(process) if pidfd::has_ended(&process.descriptor, 0) => Err(lost()),
+            _ => Ok(()),
         }
     }
 
