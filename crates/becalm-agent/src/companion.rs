@@ -138,13 +138,16 @@ impl Companion {
         )
     }
 
-    /// Wait for its end, and return its status (wait(2)); None if it still runs after `limit_ms`.
+    /// Wait for its end, and return its status (wait(2)); None if it still runs after `limit_ms`. Before Linux 5.3, which
+    /// brought pidfd_open(2), there is no limit.
     fn ended_within(&self, limit_ms: i32) -> Option<i32> {
+        if pidfd::open(self.pid).is_ok_and(|process| !pidfd::has_ended(&process, limit_ms)) {
+            return None;
+        }
         let mut status = 0;
-        let ended = pidfd::open(self.pid).is_ok_and(|process| pidfd::has_ended(&process, limit_ms));
         // SAFETY: our own child and a live pointer.
-        let mut collect = || unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL | libc::WNOHANG) };
-        (ended && collect() == self.pid).then_some(status)
+        unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL) };
+        Some(status)
     }
 
     fn signal(&self, number: i32) {
