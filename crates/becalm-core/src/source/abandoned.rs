@@ -118,8 +118,8 @@ fn older(pid: u32, made: i64) -> bool {
     began <= made.saturating_add(1)
 }
 
-/// Return whether this is the name of an agent's process, or its load: the program of the package, a copy on another machine
-/// (hosts/ssh/install.py), or that of a guest.
+/// Return whether this is the name of an agent's process or of its load. An agent is the program of the package, a copy on
+/// another machine (hosts/ssh/install.py), or that of a guest.
 fn is_agent(name: &str) -> bool {
     ["becalm-agent", "becalm-load", "init"].contains(&name) || name.starts_with("agent-")
 }
