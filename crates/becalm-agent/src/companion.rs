@@ -165,7 +165,7 @@ impl Drop for Companion {
             self.ended_within(PATIENCE_MS)
         });
         if status.is_none_or(|status| libc::WIFSIGNALED(status)) {
-            // What would have removed the control group of a load may have been ended with what a program has left.
+            // The process that removes the control group of a load may have been ended by `tree::sweep`.
             drop(abandoned::remove());
         }
         (self.kind.spare)(0);

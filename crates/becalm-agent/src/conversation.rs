@@ -127,6 +127,11 @@ impl Conversation {
         self.signalled || self.input.closed
     }
 
+    /// Return whether there is something for `attend`, also what was read while this process waited for another one.
+    pub fn calls(&self) -> io::Result<bool> {
+        Ok(self.input.has_unseen() || ready(&self.interests())?)
+    }
+
     /// Return what the outside requests of a running block. `stop` and `alive` are answered here,
     /// immediately.
     pub fn attend(&mut self) -> io::Result<Attention> {

@@ -63,6 +63,11 @@ impl Input {
         None
     }
 
+    /// Return whether lines have arrived that were not looked at yet.
+    pub fn has_unseen(&self) -> bool {
+        self.seen < self.lines.len()
+    }
+
     /// Return whether so much waits to be served that no more should be read.
     pub fn is_full(&self) -> bool {
         self.size > LONGEST
@@ -150,9 +155,10 @@ mod tests {
         input.take_in(b"a\nstop\nb\nstop\n");
         let is_stop = |line: &[u8]| (line == b"stop").then_some(());
         assert!(input.take(is_stop).is_some() && input.take(is_stop).is_some());
-        assert!(input.take(|_| Some(())).is_none(), "all were looked at");
+        assert!(input.take(|_| Some(())).is_none() && !input.has_unseen(), "all were looked at");
         assert_eq!(input.line(), Some(whole("a")));
         input.take_in(b"stop\n");
+        assert!(input.has_unseen());
         assert!(input.take(is_stop).is_some(), "a new one is");
         assert_eq!(input.line(), Some(whole("b")));
         assert_eq!((input.line(), input.size), (None, 0));

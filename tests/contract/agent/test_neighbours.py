@@ -1,12 +1,14 @@
 """Programs that run next to others: at work during the run, pinned, restarted, and gone afterwards."""
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 from pathlib import Path
 
 import pytest
@@ -252,3 +254,21 @@ def test_the_answer_names_the_neighbours(own_directories):
     (finding,) = [finding for finding in json.loads(result.stdout)["findings"] if finding["kind"] == "neighbours"]
     assert finding["numbers"]["neighbours"] == ["sleep 9000"]
     assert "Running next to these runs: sleep 9000." in finding["sentence"]
+
+
+def unread(pipe):
+    """Return the number of bytes in a pipe that its reader has not taken."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)
+
+
+def test_a_stop_that_arrives_while_neighbours_begin_is_heeded(agent, fifo):
+    """It is read while the agent waits for them, so that it does not wake the agent later."""
+    lasting = ("tail", "-f", "/dev/null")
+    assert agent.define(*lasting, alongside=[near("cat", input=str(fifo))])["event"] == "done"
+    number = agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
+    child_named(agent, "becalm-starter")
+    agent.send("stop")
+    wait_for(lambda: not unread(agent.process.stdin), "the agent has read it")
+    with fifo.open("w"):
+        rows, _ = gather(agent.answer(number))
+    assert [row["outcome"] for row in rows] == ["aborted"]

@@ -70,7 +70,11 @@ impl Runner {
             // A program that writes more than is read blocks, as with any pipe.
             self.first.streams.pause(talk.output.outlet.is_full());
             let Streams { err, out, .. } = &mut self.first.streams;
-            let woken = watch(child, until, &mut [err, out], watched, forwards, &self.late)?;
+            // What arrived while neighbours were started was read then.
+            let woken = match talk.input.has_unseen() && cut.is_none() {
+                true => Woken::Other,
+                false => watch(child, until, &mut [err, out], watched, forwards, &self.late)?,
+            };
             match woken {
                 Woken::Ended(end) => {
                     self.first.streams.catch_up();

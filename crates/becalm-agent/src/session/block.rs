@@ -2,7 +2,6 @@
 
 use std::io;
 
-use becalm_core::exec::poll::ready;
 use becalm_core::exec::tree::sweep;
 use becalm_core::time::Clock;
 use becalm_core::types::{Outcome, Start, Step};
@@ -92,7 +91,7 @@ impl Session {
             let next = steps.get(at + 1).filter(|_| start.1);
             at += if next.is_some() { 2 } else { 1 };
             // The reader takes earlier events before the next run, since writing would disturb it.
-            let waits = !self.talk.output.outlet.is_empty() || ready(&self.talk.interests())?;
+            let waits = !self.talk.output.outlet.is_empty() || self.talk.calls()?;
             if waits && self.talk.drain()? != Attention::Nothing {
                 break;
             }
