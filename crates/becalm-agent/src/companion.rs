@@ -10,9 +10,9 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
-use becalm_core::exec::checked;
 use becalm_core::exec::poll::{readable, reading, until_ready};
 use becalm_core::exec::tree;
+use becalm_core::exec::{checked, end_with};
 use becalm_core::source::abandoned;
 use becalm_core::stress::demand::Demand;
 use becalm_settings::pidfd;
@@ -58,7 +58,7 @@ impl Companion {
         Self::start(&LOAD, talk, |mut report| match keep_for_load(demand) {
             Ok(()) => {
                 // A change of user has undone it (prctl(2)).
-                end_with(agent);
+                end_with_agent(agent);
                 i32::from(load::run_and_report(report, demand, None, None).is_err())
             }
             Err(message) => {
@@ -181,7 +181,7 @@ fn refusal(event: &Value) -> Failure {
 /// Close the conversation, the machine's lock and all other descriptors except the report.
 fn alone(report: OwnedFd, parent: libc::pid_t, name: &CStr) -> io::Result<File> {
     const REPORT: RawFd = 3;
-    end_with(parent);
+    end_with_agent(parent);
     // SAFETY: plain system calls; this process ends without dropping the values whose descriptors are closed.
     unsafe {
         libc::prctl(libc::PR_SET_NAME, name.as_ptr());
@@ -199,14 +199,11 @@ fn alone(report: OwnedFd, parent: libc::pid_t, name: &CStr) -> io::Result<File> 
     }
 }
 
-/// End this process when its parent ends, or now if it has ended.
-fn end_with(parent: libc::pid_t) {
-    // SAFETY: no pointers; nothing of this process has to be dropped.
-    unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGTERM);
-        if libc::getppid() != parent {
-            libc::_exit(3);
-        }
+/// End this process when the agent ends, or now if it has ended.
+fn end_with_agent(agent: libc::pid_t) {
+    if !end_with(agent, libc::SIGTERM) {
+        // SAFETY: nothing of this process has to be dropped.
+        unsafe { libc::_exit(3) };
     }
 }
 

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use std::ptr;
 
 use becalm_core::exec::account::decode;
+use becalm_core::exec::end_with;
 use becalm_core::stress::room::Room;
 
 /// The largest number of copies, so that a mistyped number does not exhaust the machine.
@@ -82,12 +83,9 @@ fn start(copies: &Copies) -> io::Result<Vec<libc::pid_t>> {
                 return Err(error);
             }
             0 => {
-                // SAFETY: plain system calls on values that live through them.
-                unsafe {
-                    libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-                    if libc::getppid() != parent {
-                        libc::_exit(127);
-                    }
+                if !end_with(parent, libc::SIGKILL) {
+                    // SAFETY: ends this process only.
+                    unsafe { libc::_exit(127) };
                 }
                 std::env::set_var("BECALM_COPY", number.to_string());
                 let own = own_input();

@@ -22,3 +22,13 @@ pub fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
     }
     Ok(result)
 }
+
+/// Have this process get a signal when its parent ends; return whether that has not ended already. A change of user
+/// undoes it (prctl(2), PR_SET_PDEATHSIG).
+pub fn end_with(parent: libc::pid_t, signal: libc::c_int) -> bool {
+    // SAFETY: no pointers; neither call fails.
+    unsafe {
+        libc::prctl(libc::PR_SET_PDEATHSIG, signal);
+        libc::getppid() == parent
+    }
+}

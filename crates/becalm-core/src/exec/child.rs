@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicI32, AtomicI64, Ordering};
 use super::account::{own_run_queue, RunQueue};
 use super::gate::Gate;
 use super::prepare::{self, Call};
-use super::{clock_ns, now_ns};
+use super::{clock_ns, end_with, now_ns};
 use crate::types::Kernel;
 
 /// The last step of a child before it failed.
@@ -162,9 +162,8 @@ pub fn become_program(begin: &Begin, report: &Report) -> Stage {
         if begin.user.is_some_and(|user| !become_user(user, begin.groups)) {
             return Stage::User;
         }
-        // This follows the change of user, which clears it. The parent may have ended just before.
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if libc::getppid() != begin.parent {
+        // This follows the change of user, which undoes it.
+        if !end_with(begin.parent, libc::SIGKILL) {
             libc::_exit(127);
         }
         if !begin.directory.is_null() && libc::chdir(begin.directory) != 0 {

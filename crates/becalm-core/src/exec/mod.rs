@@ -25,4 +25,4 @@ pub mod user;
 pub mod watch;
 pub mod watch_pair;
 
-pub use calls::{checked, clock_ns, now_ns};
+pub use calls::{checked, clock_ns, end_with, now_ns};

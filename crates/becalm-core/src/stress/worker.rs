@@ -7,7 +7,7 @@ use std::path::Path;
 use super::board::Slot;
 use super::demand::{Demand, Session};
 use super::job::{Job, LoadError};
-use crate::exec::checked;
+use crate::exec::{checked, end_with};
 
 /// Start all jobs, each with a slot. They end with this process.
 pub fn start(jobs: Vec<Job>, slots: &[Slot], demand: &Demand, group: Option<&Path>) -> Result<(), LoadError> {
@@ -77,8 +77,7 @@ fn live(job: Job, slot: &Slot, demand: &Demand, group: Option<&Path>, parent: li
 fn settle(demand: &Demand, group: Option<&Path>, parent: libc::pid_t) -> Result<(), LoadError> {
     // SAFETY: plain system calls on values that live through them.
     unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if libc::getppid() != parent {
+        if !end_with(parent, libc::SIGKILL) {
             leave(1);
         }
         // Ctrl-C is for the watching process, which ends all others.

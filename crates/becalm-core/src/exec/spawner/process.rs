@@ -11,7 +11,7 @@ use super::super::child::{become_program, Begin, Report};
 use super::super::futex::{sleep, wake};
 use super::super::poll::{poll, reading};
 use super::super::prepare::stay_on;
-use super::super::{checked, now_ns};
+use super::super::{checked, end_with, now_ns};
 
 /// The flag in include/uapi/linux/sched.h; the constant of libc has too small a type for it.
 const CLONE_INTO_CGROUP: u64 = 1 << 33;
@@ -70,11 +70,10 @@ pub extern "C" fn serve(argument: *mut c_void) -> c_int {
     // SAFETY: `Spawner::new` passes a pointer to a Start, of which this process has a copy.
     let Start { mailbox, stack, parent } = unsafe { ptr::read(argument.cast_const().cast::<Start>()) };
     let mailbox = mailbox.as_ptr();
-    // SAFETY: plain system calls; the name ends with a zero. The parent may have died just before.
+    // SAFETY: plain system calls; the name ends with a zero.
     unsafe {
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::prctl(libc::PR_SET_NAME, c"becalm-spawner".as_ptr(), 0, 0, 0);
-        if libc::getppid() != parent {
+        if !end_with(parent, libc::SIGKILL) {
             libc::_exit(0);
         }
     }
