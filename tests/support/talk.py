@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -57,13 +58,22 @@ class Requests:
 class Agent(Requests):
     """A conversation.
 
-    `root`: the directory that it takes for the machine's; `wait`: seconds that interrupts may take to be back.
+    `root`: the directory that it takes for the machine's; `wait`: seconds that interrupts may take to be back; `under`:
+    a command that starts it.
     """
 
-    def __init__(self, root: Path | None = None, *, title: str = "a test", wait: float = 0.2, **popen: Any) -> None:
+    def __init__(
+        self,
+        root: Path | None = None,
+        *,
+        title: str = "a test",
+        wait: float = 0.2,
+        under: Sequence[str] = (),
+        **popen: Any,
+    ) -> None:
         options = [] if root is None else ["--root", str(root)]
         self.process = subprocess.Popen(
-            [agent_path(), "serve", "--interrupt-wait", str(wait), *options],
+            [*under, agent_path(), "serve", "--interrupt-wait", str(wait), *options],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -75,6 +85,11 @@ class Agent(Requests):
         version = self.greeting["protocol"]
         done = self.ask("open", protocol=version, environment={"PATH": os.environ["PATH"]}, directory="/", title=title)
         assert done["event"] == "done", done
+
+    @property
+    def pid(self) -> int:
+        number: int = self.greeting["pid"]
+        return number
 
     def send(self, do: str, **fields: Any) -> int:
         self.number += 1

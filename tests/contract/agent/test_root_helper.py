@@ -5,11 +5,9 @@ import os
 import signal
 
 import pytest
-from tests.contract.conversation import Agent
+from tests.contract.conversation import Agent, gather
 from tests.support.becalms import state
 from tests.waiting import wait_ended, wait_for
-
-from becalm.nouns.run import COLUMNS
 
 HELPER = """#!/bin/sh
 # Greets, answers, and does not answer a request to restore.
@@ -67,19 +65,22 @@ def test_a_helper_that_is_stopped_and_then_killed_is_reported(programs):
     agent.close()
 
 
+def three_runs(agent, *argv):
+    """Ask for three runs; return the last event of the block, and the outcomes of the runs that were begun."""
+    events = agent.answer(agent.begin(*argv, steps=3))
+    rows, _ = gather(events)
+    return events[-1], [row["outcome"] for row in rows]
+
+
 def test_a_run_during_which_the_helper_ends_has_failed_and_none_follows(programs):
     """Its guard restores the settings at once, so that the program ran without them, if only for a while."""
     agent, helper, sudo = begin(programs)
     killing = f"kill -9 {helper}; while grep -q '^State:.[RSDT]' /proc/{helper}/status; do :; done"
-    for argv in (["true"], ["sh", "-c", killing]):
-        agent.ask("define", workloads=[{"argv": argv}], settings=[{}])
-        events = agent.answer(agent.send("measure", first=0, steps=[[0, 0, number, 0] for number in range(3)]))
-        outcomes = [row[COLUMNS.index("outcome")] for event in events for row in event.get("rows", ())]
-        if argv == ["true"]:
-            assert (events[-1]["event"], outcomes) == ("done", ["ok"] * 3)
-    assert outcomes == ["failed"]
-    assert events[-1]["event"] == "error"
-    assert "has ended" in events[-1]["message"]
+    last, outcomes = three_runs(agent, "true")
+    assert (last["event"], outcomes) == ("done", ["ok"] * 3)
+    last, outcomes = three_runs(agent, "sh", "-c", killing)
+    assert (last["event"], outcomes) == ("error", ["failed"])
+    assert "has ended" in last["message"]
     with contextlib.suppress(ProcessLookupError):
         os.kill(sudo, signal.SIGKILL)
     agent.close()
