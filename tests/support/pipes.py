@@ -1,4 +1,4 @@
-"""Waiting until a program can write no more, because nobody reads."""
+"""Pipes and fifos: waiting for what is written, and until a program can write no more, because nobody reads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import os
 import select
 from pathlib import Path
 from typing import IO
+
+from tests.waiting import wait_readable
 
 
 def is_full(pipe: IO[bytes]) -> bool:
@@ -15,6 +17,16 @@ def is_full(pipe: IO[bytes]) -> bool:
         return not select.select([], [writer], [], 0)[1]
     finally:
         os.close(writer)
+
+
+def first_line(fifo: Path) -> str:
+    """Return what somebody writes first to a fifo."""
+    reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        wait_readable(reader)
+        return os.read(reader, select.PIPE_BUF).decode()
+    finally:
+        os.close(reader)
 
 
 def sleeps(pid: int) -> bool:

@@ -9,7 +9,8 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use becalm_core::exec::checked;
+use becalm_core::exec::poll::{closing, poll, readable, reading, until_ready};
+use becalm_core::exec::{checked, now_ns};
 use becalm_helper::request::VERSION;
 use becalm_settings::pid_stat::PidStat;
 use becalm_settings::pidfd;
@@ -48,6 +49,18 @@ impl HelperProcess {
         Some(Self { descriptor, sudo })
     }
 
+    /// Wait until the helper's answers can be read. Fails when it has ended and none can arrive.
+    ///
+    /// Their pipe is not enough to find that out: a sudo that stopped together with the helper keeps it open.
+    fn await_input(&self, input: RawFd) -> Result<(), Failure> {
+        until_ready(&[reading(input), reading(self.descriptor.as_raw_fd())]).map_err(|_| lost())?;
+        if readable(input).map_err(|_| lost())? {
+            return Ok(());
+        }
+        self.continue_sudo();
+        Err(lost())
+    }
+
     /// Let a sudo that stopped together with the helper continue, so that it ends too.
     ///
     /// A process may continue any other one of its session, also one of root (kill(2)).
@@ -63,6 +76,10 @@ impl Drop for HelperProcess {
         self.continue_sudo();
     }
 }
+
+/// The time limit for the greeting, ns: sudo may ask other machines about the user. becalm waits twice as long for
+/// that of the agent.
+const GREETING_NS: i64 = 60_000_000_000;
 
 /// The field of `PidStat` with the number of the parent.
 const PARENT: usize = 4;
@@ -113,9 +130,22 @@ impl Helper {
         }
     }
 
-    /// Wait for the greeting, and check its version.
-    pub fn greeted(mut self) -> Result<Self, Failure> {
-        let greeting = self.line()?;
+    /// Wait for the greeting, and check its version. The wait ends with a signal, which makes this signalfd(2)
+    /// readable, and with the end of standard input.
+    pub fn greeted(self, signals: RawFd) -> Result<Self, Failure> {
+        self.greeted_within(GREETING_NS, signals)
+    }
+
+    fn greeted_within(mut self, limit_ns: i64, signals: RawFd) -> Result<Self, Failure> {
+        let until_ns = now_ns() + limit_ns;
+        let greeting = read_line(&mut self.input, |input| {
+            let mut polls = [reading(input), reading(signals), closing(libc::STDIN_FILENO)];
+            let ready = poll(&mut polls, Some((until_ns - now_ns()).max(0))).map_err(|_| lost())?;
+            match polls[0].revents {
+                0 => Err(not_started(ready == 0)),
+                _ => Ok(()),
+            }
+        })?;
         match greeting["protocol"].as_u64() {
             Some(version) if version == u64::from(VERSION) => {
                 let number = greeting["pid"].as_i64().and_then(|number| i32::try_from(number).ok());
@@ -134,7 +164,10 @@ impl Helper {
         fields["do"] = what.into();
         let line = format!("{fields}\n");
         self.output.write_all(line.as_bytes()).map_err(|_| lost())?;
-        let answer = self.line()?;
+        let answer = read_line(&mut self.input, |input| match &self.process {
+            Some(process) => process.await_input(input),
+            None => Ok(()),
+        })?;
         if answer["event"] == "done" {
             return Ok(answer);
         }
@@ -154,42 +187,42 @@ impl Helper {
     pub fn request(&mut self, what: &str) -> Result<Value, Failure> {
         self.ask(what, json!({}))
     }
+}
 
-    fn line(&mut self) -> Result<Value, Failure> {
-        let mut line = Vec::new();
-        while line.last() != Some(&b'\n') {
-            if self.input.buffer().is_empty() && !self.has_input() {
-                return Err(lost());
-            }
-            let piece = self.input.fill_buf().map_err(|_| lost())?;
-            let end = piece.iter().position(|byte| *byte == b'\n').map_or(piece.len(), |place| place + 1);
-            if end == 0 {
-                return Err(lost());
-            }
-            line.extend_from_slice(&piece[..end]);
-            self.input.consume(end);
+/// Return the next line; `wait` waits until the descriptor can be read, or fails when nothing more can arrive.
+fn read_line(
+    input: &mut BufReader<File>,
+    wait: impl Fn(RawFd) -> Result<(), Failure>,
+) -> Result<Value, Failure> {
+    let mut line = Vec::new();
+    while line.last() != Some(&b'\n') {
+        if input.buffer().is_empty() {
+            wait(input.get_ref().as_raw_fd())?;
         }
-        serde_json::from_slice(&line).map_err(|_| lost())
+        let piece = input.fill_buf().map_err(|_| lost())?;
+        let end = piece.iter().position(|byte| *byte == b'\n').map_or(piece.len(), |place| place + 1);
+        if end == 0 {
+            return Err(lost());
+        }
+        line.extend_from_slice(&piece[..end]);
+        input.consume(end);
     }
+    serde_json::from_slice(&line).map_err(|_| lost())
+}
 
-    /// Wait for input, or its end. Return false when the helper has ended and nothing more can arrive.
-    ///
-    /// The pipe is not enough to find that out: a sudo that stopped together with the helper keeps it open.
-    fn has_input(&self) -> bool {
-        let Some(process) = &self.process else { return true };
-        let interest = |fd: RawFd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
-        let mut descriptors =
-            [interest(self.input.get_ref().as_raw_fd()), interest(process.descriptor.as_raw_fd())];
-        // SAFETY: an array of two.
-        while unsafe { libc::poll(descriptors.as_mut_ptr(), 2, -1) } < 0
-            && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-        {}
-        if descriptors[0].revents == 0 {
-            process.continue_sudo();
-            return false;
-        }
-        true
-    }
+/// Return the error for a helper that has not greeted: within the limit, or before the wait was ended.
+fn not_started(late: bool) -> Failure {
+    let until = match late {
+        true => format!("within {} s", GREETING_NS / 1_000_000_000),
+        false => "before its agent was ended".to_owned(),
+    };
+    Failure::new(
+        "system",
+        format!(
+            "sudo has not started becalm-helper, which changes settings as root, {until}. Nothing was changed. \
+             `sudo -n true` shows whether sudo answers."
+        ),
+    )
 }
 
 fn lost() -> Failure {
@@ -198,4 +231,32 @@ fn lost() -> Failure {
         "becalm-helper, which changes settings as root, was not started by sudo, or has ended. What was on is restored by its \
          guard; `becalm status` shows it.",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Return a conversation with a helper that has written this, and does nothing more.
+    fn with(written: &str) -> (Helper, [OwnedFd; 2]) {
+        let ((reader, mut answers), (requests, output)) = (io::pipe().unwrap(), io::pipe().unwrap());
+        answers.write_all(written.as_bytes()).unwrap();
+        let helper = Helper {
+            input: BufReader::new(OwnedFd::from(reader).into()),
+            output: OwnedFd::from(output).into(),
+            process: None,
+        };
+        (helper, [answers.into(), requests.into()])
+    }
+
+    #[test]
+    fn a_sudo_that_does_not_start_the_helper_is_waited_for_within_a_limit() {
+        for part in ["", "{\"protocol\": "] {
+            let (helper, _theirs) = with(part);
+            let message = helper.greeted_within(0, -1).err().unwrap().message;
+            assert!(message.starts_with("sudo has not started becalm-helper"), "{message}");
+        }
+        let (helper, _theirs) = with(&format!("{{\"protocol\": {VERSION}}}\n"));
+        assert!(helper.greeted_within(0, -1).is_ok());
+    }
 }

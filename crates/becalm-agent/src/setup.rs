@@ -66,7 +66,8 @@ pub fn session(options: Options) -> Result<Session, String> {
         let mapped = Spool::shared(path);
         spool = Some(mapped.map_err(failed(&format!("The memory {} cannot be used", path.display())))?);
     }
-    let helper = helper.map(Helper::greeted).transpose().map_err(|failure| failure.message)?;
+    let helper = helper.map(|helper| helper.greeted(signals.as_raw_fd())).transpose();
+    let helper = helper.map_err(|failure| failure.message)?;
     let null = OpenOptions::new().read(true).write(true).open("/dev/null").map_err(failed("/dev/null"))?;
     let runner = Runner::new(spawners, null.into(), (stdout, stderr), script)
         .map_err(failed("A pipe or mapping failed"))?;

@@ -21,7 +21,7 @@ from becalm.hosts.applied_settings import AppliedSettings, Planned, settings_con
 from becalm.hosts.boot_entry import BootEntryHost
 from becalm.hosts.conversation import Conversation
 from becalm.hosts.events import Event, Loads, Noticed, Runs, RunText, Written
-from becalm.hosts.greeting import PROTOCOL, GreetingError, read_greeting
+from becalm.hosts.greeting import PROTOCOL, read_greeting
 from becalm.hosts.protocol import Access, MeasureRequest, Parameters
 from becalm.hosts.running_load import RunningLoad, running_load
 from becalm.hosts.transport import Link, Patience
@@ -94,7 +94,7 @@ class AgentHost:
         self._say = access.say
         try:
             greeting = read_greeting(link, name)
-        except GreetingError:
+        except BaseException:
             link.close()
             raise
         if greeting.get("scripted") and not scripted:

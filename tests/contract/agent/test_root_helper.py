@@ -3,11 +3,15 @@
 import contextlib
 import os
 import signal
+import subprocess
 
 import pytest
-from tests.contract.conversation import Agent, gather
+from tests.contract.conversation import Agent, children, gather, name_of
 from tests.support.becalms import state
-from tests.waiting import wait_ended, wait_for
+from tests.support.pipes import first_line
+from tests.waiting import HANG_LIMIT_S, wait_ended, wait_for
+
+from becalm.hosts.agent import agent_path
 
 HELPER = """#!/bin/sh
 # Greets, answers, and does not answer a request to restore.
@@ -84,3 +88,20 @@ def test_a_run_during_which_the_helper_ends_has_failed_and_none_follows(programs
     with contextlib.suppress(ProcessLookupError):
         os.kill(sudo, signal.SIGKILL)
     agent.close()
+
+
+@pytest.mark.parametrize("end", ["signal", "input"])
+def test_an_agent_ends_on_request_while_sudo_does_not_start_the_helper(programs, end):
+    (programs / "sudo").write_text(f"#!/bin/sh\necho $$ >{programs}/stopped\nexec sleep 9000\n")
+    environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
+    command = [agent_path(), "serve", "--helper", str(programs / "becalm-helper")]
+    with (programs / "said").open("wb") as said:
+        agent = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=said, stderr=said)
+    sudo = int(first_line(programs / "stopped"))
+    # It is started after signals are blocked.
+    wait_for(lambda: "becalm-spawner" in map(name_of, children(agent.pid)))
+    agent.terminate() if end == "signal" else agent.stdin.close()
+    assert agent.wait(timeout=HANG_LIMIT_S) == 3
+    os.kill(sudo, signal.SIGKILL)
+    assert "sudo has not started becalm-helper" in (programs / "said").read_text()
+    agent.stdin.close()
