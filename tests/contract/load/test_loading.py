@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from tests import fake_clock
 from tests.contract.conversation import alive, children
-from tests.waiting import HANG_LIMIT_S, wait_for
+from tests.support.pipes import first_line
+from tests.waiting import HANG_LIMIT_S, wait_ended, wait_for
 
 from becalm import hosts
 from becalm.errors import MachineError, UsageError
@@ -248,6 +249,18 @@ def test_termination_ends_the_load_before_a_command_that_ignores_it(tmp_path):
     (tmp_path / "end").touch()
     document = json.loads(process.communicate(timeout=HANG_LIMIT_S)[1].splitlines()[-1])
     assert (document["reason"], document["failure"]) == ("command", None)
+
+
+def test_a_killed_load_takes_its_command_with_it(tmp_path):
+    os.mkfifo(tmp_path / "pid")
+    script = f"echo $$ >{tmp_path}/pid; exec tail -f /dev/null"
+    process = subprocess.Popen(
+        [agent_path(), "load", '{"cpu": 1}', "--", "sh", "-c", script], stderr=subprocess.DEVNULL
+    )
+    command = int(first_line(tmp_path / "pid"))
+    process.kill()
+    process.wait(timeout=HANG_LIMIT_S)
+    wait_ended(command)
 
 
 def test_a_load_without_a_reader_is_not_made():

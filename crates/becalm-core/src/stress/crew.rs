@@ -13,7 +13,7 @@ use super::report::{Ended, Reason, Report, Share};
 use super::room::Room;
 use super::{jobs, worker, KINDS};
 use crate::exec::account::decode;
-use crate::exec::now_ns;
+use crate::exec::{end_with, now_ns};
 
 /// The time between two checks whether the load is up, ns.
 const LOOK_NS: i64 = 5_000_000;
@@ -23,7 +23,8 @@ const LOOK_NS: i64 = 5_000_000;
 ///
 /// Blocks SIGTERM, SIGINT, SIGHUP and SIGCHLD for this process, which must have a single thread. SIGINT does
 /// not end a command's load: the terminal has sent it to the command too. SIGTERM and SIGHUP end the load at
-/// once and are passed on to the command, whose end is waited for.
+/// once and are passed on to the command, whose end is waited for. When this process is killed, the command is,
+/// too, but not what it has started.
 pub fn run(
     demand: &Demand,
     time_ns: Option<i64>,
@@ -117,8 +118,10 @@ impl Crew<'_> {
             None => None,
             Some(mut command) => {
                 let name = command.get_program().to_string_lossy().into_owned();
-                // SAFETY: a system call on values of its own, between fork and exec.
-                unsafe { command.pre_exec(unblock) };
+                // SAFETY: cannot fail.
+                let own = unsafe { libc::getpid() };
+                // SAFETY: system calls on values of their own, between fork and exec.
+                unsafe { command.pre_exec(move || prepare(own)) };
                 let started = command.spawn();
                 Some(
                     started
@@ -248,6 +251,15 @@ fn swapped_out() -> Option<u64> {
     // SAFETY: no pointers.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as u64;
     Some((field("pswpout")? + field("zswpout").unwrap_or(0)) * page)
+}
+
+/// Have this process, which becomes the command, be killed when the load is.
+fn prepare(load: libc::pid_t) -> io::Result<()> {
+    unblock()?;
+    match end_with(load, libc::SIGKILL) {
+        true => Ok(()),
+        false => Err(io::Error::from_raw_os_error(libc::ESRCH)),
+    }
 }
 
 /// Unblock all signals: a command would inherit the blocked ones.
