@@ -3,7 +3,8 @@
 //!
 //! Without an argument it runs scheduler simulations; Ctrl-C ends the current one, and its answer covers the
 //! time simulated so far. `becalm-sim place`, `becalm-sim spots` and `becalm-sim cache` answer requests of
-//! these modules, and `becalm-sim live` follows a stream line by line (`spots::live`).
+//! these modules, and `becalm-sim live` follows a stream line by line (`spots::live`). All end with the reader
+//! of the answers.
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ const PERIOD: Duration = Duration::from_millis(200);
 fn main() -> ExitCode {
     // SAFETY: the handler only stores into an atomic (signal-safety(7)).
     unsafe { libc::signal(libc::SIGINT, stop as *const () as libc::sighandler_t) };
+    end_with_reader();
     let family = std::env::args().nth(1).unwrap_or_default();
     let mut out = io::stdout().lock();
     if family == "--version" {
@@ -61,6 +63,19 @@ fn main() -> ExitCode {
         }
     }
     ExitCode::SUCCESS
+}
+
+/// Have this process end when nobody reads its answers any more, also in the middle of a long calculation.
+fn end_with_reader() {
+    let watch = || {
+        // No event: poll(2) reports only that the other end was closed.
+        let mut output = libc::pollfd { fd: libc::STDOUT_FILENO, events: 0, revents: 0 };
+        // SAFETY: one live pollfd.
+        while unsafe { libc::poll(&mut output, 1, -1) } < 1 {}
+        std::process::exit(1)
+    };
+    // Where no thread can be made, it ends at the next answer.
+    drop(std::thread::Builder::new().spawn(watch));
 }
 
 fn play(request: &Request, out: &mut impl Write) -> Answer {
