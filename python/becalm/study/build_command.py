@@ -12,6 +12,8 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+from becalm.command_session import run_in_session
+
 LINES = 15
 """The number of lines of a failed build's output that are read for the reason."""
 
@@ -24,15 +26,10 @@ def run_build(command: Sequence[str], log: Path, timeout_s: float, directory: Pa
 
     Raises OSError when it cannot be started.
     """
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            list(command),
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    with (
+        log.open("wb") as output,
+        run_in_session(command, cwd=directory, stdout=output, stderr=subprocess.STDOUT) as process,
+    ):
         try:
             code = process.wait(timeout_s)
         except subprocess.TimeoutExpired:

@@ -11,7 +11,6 @@ import fnmatch
 import os
 import pwd
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,6 +20,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from becalm.command_session import run_in_session
 from becalm.errors import UsageError, WorkloadError
 from becalm.workloads.program_options import ProgramOptions
 
@@ -149,30 +149,17 @@ def call(argv: Sequence[str], program_options: ProgramOptions, owner: Account | 
         environment.update({"HOME": owner.home, "USER": owner.name, "LOGNAME": owner.name})
         groups = os.getgrouplist(owner.name, owner.gid)
         identity = {"user": owner.uid, "group": owner.gid, "extra_groups": groups}
-    try:
-        process = subprocess.Popen(
-            argv,
-            cwd=program_options.directory,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            errors="replace",
-            start_new_session=True,
-            **identity,
-        )
-    except OSError as error:
-        raise WorkloadError(
-            f"{argv[0]} could not be started in {program_options.directory}: {error.strerror}."
-        ) from error
-    try:
-        stdout, stderr = process.communicate(timeout=LIMIT_S)
-    except BaseException as error:
-        # Its process group contains everything that it started, so nothing is left behind.
-        os.killpg(process.pid, signal.SIGKILL)
-        process.communicate()
-        if isinstance(error, subprocess.TimeoutExpired):
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "errors": "replace"}
+    with contextlib.ExitStack() as stack:
+        session = run_in_session(argv, cwd=program_options.directory, env=environment, **pipes, **identity)
+        try:
+            process = stack.enter_context(session)
+        except OSError as error:
+            raise WorkloadError(
+                f"{argv[0]} could not be started in {program_options.directory}: {error.strerror}."
+            ) from error
+        try:
+            stdout, stderr = process.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
             raise WorkloadError(f"{script} did not answer within {LIMIT_S:g} s and was ended.") from None
-        raise
     return ScriptEnd(process.returncode, stdout, stderr)

@@ -1,0 +1,50 @@
+"""Commands that becalm runs in a process session of their own, which ends with becalm, even when becalm is killed.
+
+Public: run_in_session.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+WATCH = 'read -r group && { read -r end; kill -s KILL -- "-$group"; }'
+"""The script for sh(1) that ends a process group at the end of its input."""
+
+
+@contextlib.contextmanager
+def run_in_session(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
+    """Start a command without input in a session and process group of its own, with the options of subprocess.Popen.
+
+    At the end of the context the group is killed if the command has not been waited for. When becalm is killed, a
+    watching process kills the group, unless that happens in the milliseconds before it has got the group's number.
+    Raises OSError when the command cannot be started.
+    """
+    # In a session of its own, it does not get the terminal's signals.
+    watcher = subprocess.Popen(
+        ["/bin/sh", "-c", WATCH],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    assert watcher.stdin is not None
+    try:
+        with subprocess.Popen(list(command), stdin=subprocess.DEVNULL, start_new_session=True, **options) as process:
+            try:
+                with contextlib.suppress(BrokenPipeError):
+                    watcher.stdin.write(b"%d\n" % process.pid)
+                    watcher.stdin.flush()
+                yield process
+            finally:
+                if process.returncode is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+    finally:
+        watcher.kill()
+        watcher.wait()
+        with contextlib.suppress(BrokenPipeError):
+            watcher.stdin.close()
