@@ -27,11 +27,12 @@ from becalm.results.simulate_measured import USUAL_BURST_NS, MeasuredProgram, Me
 MOST_PROGRAMS = 32
 MOST_QUANTILES = 9
 
-ALONGSIDE = """setsid sh -c 'while :; do eval "$0"; done' {other} >/dev/null 2>&1 & alongside=$!
+ALONGSIDE = """[ -e /proc/$$/exe ] || exit 3
+setsid sh -c 'while [ -e "/proc/$1/exe" ]; do eval "$0"; done' {other} $$ >/dev/null 2>&1 & alongside=$!
 {own} >/dev/null; code=$?
 kill -9 -- -$alongside 2>/dev/null || kill -9 $alongside; wait $alongside 2>/dev/null; exit $code"""
 """The script for sh(1) of a program next to another one, which is restarted whenever it ends; setsid(1) lets it be
-ended."""
+ended. When the script is killed, it is not restarted any more: of a process that has ended, `exe` in /proc is gone."""
 
 Said = Callable[[str], None]
 
