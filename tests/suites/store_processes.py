@@ -2,8 +2,10 @@
 
 import multiprocessing
 
+import pytest
 from msgspec.structs import replace
 from tests.support.store_examples import FACTS, STUDY, run
+from tests.waiting import HANG_LIMIT_S
 
 from becalm.store import Store
 
@@ -15,6 +17,12 @@ def _measure(path, barrier, seed):
         for seq in range(0, 40, 2):
             store.append(number, [run(seq, wall_ns=seed + 1), run(seq + 1, wall_ns=seed + 1)], {seq: (f"{seed}", "")})
         store.conclude(number, {"kind": "compare", "seed": seed})
+
+
+@pytest.fixture(autouse=True)
+def patience(monkeypatch):
+    """Have a writer wait for the others as long as it takes on a busy machine."""
+    monkeypatch.setattr("becalm.store.location.BUSY_S", HANG_LIMIT_S)
 
 
 def test_eight_becalms_write_into_one_at_once(location):

@@ -12,6 +12,7 @@ from tests.directories import use_directories
 from tests.postgresql import database
 from tests.support.load_examples import LOADS, OTHERS, SERIES, begin
 from tests.support.store_examples import FACTS, STUDY, run
+from tests.waiting import HANG_LIMIT_S
 
 from becalm.errors import StoreError, UsageError
 from becalm.nouns.settings import Settings
@@ -261,7 +262,8 @@ def test_every_row_has_a_checksum(store, table):
         db.execute(f"UPDATE {table} SET checksum = NULL")
 
 
-def test_two_writers_take_turns(lasting):
+def test_two_writers_take_turns(lasting, monkeypatch):
+    monkeypatch.setattr("becalm.store.location.BUSY_S", HANG_LIMIT_S)
     with Store.open(lasting) as store:
         numbers = [store.begin(STUDY, FACTS) for _ in range(2)]
 

@@ -95,13 +95,13 @@ def test_an_agent_ends_on_request_while_sudo_does_not_start_the_helper(programs,
     (programs / "sudo").write_text(f"#!/bin/sh\necho $$ >{programs}/stopped\nexec sleep 9000\n")
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
     command = [agent_path(), "serve", "--helper", str(programs / "becalm-helper")]
-    with (programs / "said").open("wb") as said:
-        agent = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=said, stderr=said)
+    with (programs / "output").open("wb") as output:
+        agent = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=output, stderr=output)
     sudo = int(first_line(programs / "stopped"))
     # It is started after signals are blocked.
     wait_for(lambda: "becalm-spawner" in map(name_of, children(agent.pid)))
     agent.terminate() if end == "signal" else agent.stdin.close()
     assert agent.wait(timeout=HANG_LIMIT_S) == 3
     os.kill(sudo, signal.SIGKILL)
-    assert "sudo has not started becalm-helper" in (programs / "said").read_text()
+    assert "sudo has not started becalm-helper" in (programs / "output").read_text()
     agent.stdin.close()

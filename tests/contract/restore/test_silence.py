@@ -3,7 +3,6 @@
 The kernel's alarm (alarm(2)) measures the silence. Tests look at the calls that set it, and send it themselves.
 """
 
-import json
 import os
 import platform
 import signal
@@ -17,7 +16,6 @@ from tests.support.talk import processes_of
 from tests.waiting import wait_ended, wait_for
 
 from becalm.hosts.agent import agent_path
-from becalm.hosts.greeting import PROTOCOL
 
 SECONDS = 3600
 """A silence that no test is long enough for."""
@@ -73,24 +71,19 @@ def test_long_silence_restores(agent, tmp_path):
     assert place.read_text() == before
 
 
-def test_long_silence_ends_a_running_program():
-    """The alarm is the kernel's, after a second in which nothing comes."""
+def test_long_silence_ends_a_running_program(agent):
     marker = f"86421.{os.getpid()}"
-    requests = [
-        {"do": "open", "protocol": PROTOCOL},
-        {"do": "define", "workloads": [{"argv": ["sleep", marker]}], "settings": [{}]},
-        {"do": "measure", "first": 0, "steps": [[0, 0, 0, 0]]},
-    ]
-    text = "".join(json.dumps({"id": number, **request}) + "\n" for number, request in enumerate(requests))
-    command = [agent_path(), "serve", "--silence", "1"]
-    # All of it is there before the agent is: the second begins with it.
-    requested, request = os.pipe()
-    os.write(request, text.encode())
-    try:
-        with subprocess.Popen(command, stdin=requested, stdout=subprocess.PIPE) as process:
-            wait_ended(process.pid)
-            assert process.wait() == 0
-    finally:
-        os.close(requested)
-        os.close(request)
+    agent.begin("sleep", marker)
+    wait_for(lambda: processes_with(marker), "the program runs")
+    agent.process.send_signal(signal.SIGALRM)
+    wait_ended(agent.process.pid)
+    assert agent.process.wait() == 0
     wait_for(lambda: not processes_with(marker), "the program has ended")
+
+
+def test_the_kernel_ends_an_agent_after_a_second_of_silence():
+    with subprocess.Popen(
+        [agent_path(), "serve", "--silence", "1"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL
+    ) as process:
+        wait_ended(process.pid)
+        assert process.wait() == 0

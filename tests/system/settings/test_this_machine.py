@@ -179,15 +179,16 @@ SIZE = ("--budget", "none", "--most-runs", "150", "--confirm-loops", "4", "--con
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_tune_that_is_ended_restores_the_settings_and_can_be_resumed(as_before, home, number):
-    was, log = settings(), home / "log"
-    log.touch()
-    program = ("sh", "-c", f"echo >> {log}; sleep 0.0123459")
+    was, caught = settings(), home / "caught"
+    # The first run with that setting, which is later than the first look, does not end by itself.
+    lasting = f"[ -e {caught} ] || [ $(cat {STAT}) != 20 ] || {{ touch {caught}; exec sleep 987.0123459; }}"
+    program = ("sh", "-c", f"{lasting}; sleep 0.0123459")
     process = front("tune", *TRIED, "--no-profiles", "--seed", "1", *SIZE, "--", *program)
-    # Later than the first look, which has no settings on.
-    wait_for(lambda: log.read_bytes().count(b"\n") > 40 and STAT.read_text().strip() == "20")
+    wait_for(lambda: caught.exists() or process.poll() is not None)
+    assert process.poll() is None
     process.send_signal(number)
     _, err = process.communicate(timeout=HANG_LIMIT_S)
-    wait_for(lambda: settings() == was and not runs("0.0123459"))
+    wait_for(lambda: settings() == was and not runs("0123459"))
     assert process.returncode == (130 if number == signal.SIGINT else -number)
     assert ("becalm tune --resume 1" in err) is (number == signal.SIGINT)
     verdict = becalm.tune(resume="last")

@@ -36,10 +36,8 @@ def test_the_real_crate(tmp_path):
     )
     opened = workloads.open([f"criterion:{package}"])
     assert [entry.name for entry in opened] == ["fold (.*) 10", "fold (.*) 1000"]
-    times = []
     for index, workload in enumerate(opened):
         done = bench_output(workload, tmp_path / f"run {index}")
         assert done.returncode == 0, done.stderr
-        times.append(json.loads(done.stdout)["median"]["point_estimate"])
-        assert re.search(r"^Benchmarking fold \(\.\*\) \d+: Collecting 10 samples", done.stderr, re.MULTILINE)
-    assert 0 < times[0] < times[1]
+        assert json.loads(done.stdout)["median"]["point_estimate"] > 0
+        assert re.findall(r"^Benchmarking (.*): Collecting 10 samples", done.stderr, re.MULTILINE) == [workload.name]
