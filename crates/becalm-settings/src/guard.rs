@@ -212,7 +212,11 @@ fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Resul
     checked(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, adopts as libc::c_ulong) })?;
     forked?;
     let mut number = [0; 4];
-    File::from(read).read_exact(&mut number)?;
+    File::from(read).read_exact(&mut number).map_err(|_| {
+        io::Error::other(format!(
+            "{name} has not begun: no more processes can be started, or somebody ended it"
+        ))
+    })?;
     let pid = i32::from_ne_bytes(number);
     Ok((pid, pidfd::open(pid)?))
 }
