@@ -1,6 +1,6 @@
 """Commands that becalm runs in a process session of their own, which ends with becalm, even when becalm is killed.
 
-Public: run_in_session.
+Public: run_in_session, PATIENCE_S.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+PATIENCE_S = 5.0
+"""The time in which a command ends that was asked to or killed, s."""
+
 WATCH = 'read -r group && { read -r end; kill -s KILL -- "-$group"; }'
 """The script for sh(1) that ends a process group at the end of its input."""
 
@@ -20,9 +23,9 @@ WATCH = 'read -r group && { read -r end; kill -s KILL -- "-$group"; }'
 def run_in_session(command: Sequence[str], **options: Any) -> Iterator[subprocess.Popen[Any]]:
     """Start a command without input in a session and process group of its own, with the options of subprocess.Popen.
 
-    At the end of the context the group is killed if the command has not been waited for. When becalm is killed, a
-    watching process kills the group, unless that happens in the milliseconds before it has got the group's number.
-    Raises OSError when the command cannot be started.
+    At the end of the context the group is killed if the command has not been waited for; what may not be killed, such
+    as a program of root, is left. When becalm is killed, a watching process kills the group, unless that happens in the
+    milliseconds before it has got the group's number. Raises OSError when the command cannot be started.
     """
     # In a session of its own, it does not get the terminal's signals.
     watcher = subprocess.Popen(
@@ -34,15 +37,20 @@ def run_in_session(command: Sequence[str], **options: Any) -> Iterator[subproces
     )
     assert watcher.stdin is not None
     try:
-        with subprocess.Popen(list(command), stdin=subprocess.DEVNULL, start_new_session=True, **options) as process:
-            try:
-                with contextlib.suppress(BrokenPipeError):
-                    watcher.stdin.write(b"%d\n" % process.pid)
-                    watcher.stdin.flush()
-                yield process
-            finally:
-                if process.returncode is None:
+        process = subprocess.Popen(list(command), stdin=subprocess.DEVNULL, start_new_session=True, **options)
+        try:
+            with contextlib.suppress(BrokenPipeError):
+                watcher.stdin.write(b"%d\n" % process.pid)
+                watcher.stdin.flush()
+            yield process
+        finally:
+            if process.returncode is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(process.pid, signal.SIGKILL)
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(PATIENCE_S)
+            for pipe in filter(None, (process.stdout, process.stderr)):
+                pipe.close()
     finally:
         watcher.kill()
         watcher.wait()

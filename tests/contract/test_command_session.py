@@ -9,6 +9,8 @@ import pytest
 from tests.support.pipes import first_line, sleeps
 from tests.waiting import HANG_LIMIT_S, wait_ended, wait_for
 
+from becalm import command_session
+
 BUILD = "run_build(command, Path(os.devnull), 9e9)"
 SCRIPT = "script.call(command, ProgramOptions(base=Path('/')), None)"
 
@@ -35,3 +37,19 @@ def test_a_killed_becalm_takes_a_command_with_it(call, tmp_path):
     assert becalm.wait(timeout=HANG_LIMIT_S) == -signal.SIGKILL
     for pid in started:
         wait_ended(pid)
+
+
+def test_a_command_that_may_not_be_killed_is_left(monkeypatch):
+    """A build that calls sudo has programs of root."""
+
+    def refuse(*_):
+        raise PermissionError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(command_session, "PATIENCE_S", 0)
+        patch.setattr(os, "killpg", refuse)
+        with command_session.run_in_session(["sleep", "9000"]) as process:
+            pass
+    assert process.returncode is None
+    process.kill()
+    process.wait()

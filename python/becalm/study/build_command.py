@@ -12,13 +12,10 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from becalm.command_session import run_in_session
+from becalm.command_session import PATIENCE_S, run_in_session
 
 LINES = 15
 """The number of lines of a failed build's output that are read for the reason."""
-
-PATIENCE = 5.0
-"""Seconds between asking a build that takes too long to end, and ending it."""
 
 
 def run_build(command: Sequence[str], log: Path, timeout_s: float, directory: Path | None = None) -> str:
@@ -49,7 +46,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, sign)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE)
+            process.wait(PATIENCE_S)
             if sign is signal.SIGTERM and not _alive(process.pid):
                 return
 
