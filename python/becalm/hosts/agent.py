@@ -82,7 +82,7 @@ class AgentHost:
         *,
         scripted: bool = False,
     ) -> None:
-        """Wait for the agent's greeting and open the conversation. Raises MachineError.
+        """Wait for the agent's greeting and open the conversation. Raises MachineError; the link is closed then.
 
         `scripted`: accept an agent whose figures come from the script of a test.
         """
@@ -93,12 +93,15 @@ class AgentHost:
         self._warned: set[str] = set()
         self._say = access.say
         try:
-            greeting = read_greeting(link, name)
+            self._begin(read_greeting(link, name), access, surroundings or Surroundings.here(), able, scripted)
         except BaseException:
             link.close()
             raise
+
+    def _begin(
+        self, greeting: Mapping[str, Any], access: Access, start: Surroundings, able: Abilities, scripted: bool
+    ) -> None:
         if greeting.get("scripted") and not scripted:
-            self.close()
             raise MachineError(
                 "The agent was started with --script: its figures come from a test and not from a machine. "
                 "Nothing was run. Start it without --script."
@@ -109,7 +112,6 @@ class AgentHost:
         self.greeting = greeting
         rights = greeting["uid"] == 0 or access.root is not None or greeting.get("helper", False)
         self._abilities = {**able, Ability.MACHINE_SETTINGS: YES if rights else NO_RIGHTS}
-        start = surroundings or Surroundings.here()
         environment = {key: wire(value) for key, value in start.environment.items()}
         members: dict[str, Any] = {"environment": environment, "title": access.title}
         self._directory = start.directory

@@ -263,9 +263,11 @@ def test_a_user_that_is_not_there(far):
 
 
 @as_root
-def test_options_that_the_agent_refuses_are_reported(far):
+def test_options_that_the_agent_refuses_are_reported_and_leave_no_spool(far):
+    before = set(Path("/dev/shm").glob("becalm-spool-*"))
     assert "no-user-of-that-name" in refused(user="no-user-of-that-name")
     assert "/no/such/root" in refused(root="/no/such/root")
+    assert set(Path("/dev/shm").glob("becalm-spool-*")) <= before
 
 
 def test_a_malformed_ssh_configuration(far):
@@ -299,13 +301,14 @@ def test_an_agent_that_does_not_run_there_is_removed(far, monkeypatch, tmp_path)
 
 
 def test_an_agent_of_another_protocol(far, monkeypatch, tmp_path):
+    before = set(Path("/dev/shm").glob("becalm-spool-*"))
     greeting = '{"becalm-agent":"9","protocol":99}'
     version = f"becalm-agent {install.VERSION}"
-    # As every agent it removes its spool, the last word, when it has no runs.
-    serve = f"echo '{greeting}'; cat >/dev/null; for spool; do :; done; rm $spool"
+    serve = f"echo '{greeting}'; cat >/dev/null"
     text = f"#!/bin/sh\nif [ $1 = --version ]; then echo '{version}'; else {serve}; fi\n"
     carried(monkeypatch, tmp_path, text.encode())
     assert "speaks protocol 99" in refused()
+    assert set(Path("/dev/shm").glob("becalm-spool-*")) <= before
 
 
 HOME = "mount -t tmpfs -o {options} none {home}\n"

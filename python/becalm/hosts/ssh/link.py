@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import threading
+from collections.abc import Callable
 
 from becalm.errors import LostError, MachineError
 from becalm.hosts.ssh.connection import FAILED, SshConnection
@@ -15,11 +16,22 @@ LIFE_SECONDS = 15
 
 
 class SshLink(ProcessLink):
-    """A link to a script that ssh has started. `silence_s`: the silence after which the agent ends."""
+    """A link to a script that ssh has started.
 
-    def __init__(self, process: subprocess.Popen[bytes], connection: SshConnection, silence_s: int) -> None:
+    `silence_s`: the silence after which the agent ends. `undo`: what removes the traces of an agent that did not begin
+    (`begin`), over the same connection; it may raise MachineError.
+    """
+
+    def __init__(
+        self,
+        process: subprocess.Popen[bytes],
+        connection: SshConnection,
+        silence_s: int,
+        undo: Callable[[], object],
+    ) -> None:
         super().__init__(process)
         self._connection, self._silence_s = connection, silence_s
+        self._undo: Callable[[], object] | None = undo
         self._writing = threading.Lock()
         self._over = threading.Event()
         threading.Thread(target=self._live, name="becalm-ssh", daemon=True).start()
@@ -40,6 +52,10 @@ class SshLink(ProcessLink):
         """Write without the lock, which the interrupted thread may hold."""
         ProcessLink.send(self, line)
 
+    def begin(self) -> None:
+        """Keep from now on what the agent has there: it removes it itself."""
+        self._undo = None
+
     def close(self) -> None:
         """Close the agent's input and the connection."""
         self._over.set()
@@ -47,6 +63,10 @@ class SshLink(ProcessLink):
             # From now on no thread writes: the descriptor may soon belong to another file.
             pass
         super().close()
+        undo, self._undo = self._undo, None
+        if undo is not None:
+            with contextlib.suppress(MachineError):
+                undo()
         self._connection.close()
 
     def lost(self, host: str) -> MachineError:

@@ -7,7 +7,6 @@ a host around the current agent.
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -205,15 +204,10 @@ class ReconnectingHost(Wrapper[AgentHost]):
     def _adopt(self, reached: Connected) -> list[Run]:
         """Use this agent from now on; return finished runs of the previous one."""
         self._spool = reached.spool
-        link = SshLink(reached.process, reached.connection, SILENCE_SECONDS)
-        try:
-            self._inner = AgentHost(self.name, link, self._access, reached.surroundings)
-        except BaseException:
-            # Nothing was measured. If the connection is lost, the spool stays for a week.
-            with contextlib.suppress(MachineError):
-                reached.discard()
-            link.close()
-            raise
+        # If the connection is lost before the agent has begun, an empty spool may stay for a week.
+        link = SshLink(reached.process, reached.connection, SILENCE_SECONDS, reached.discard)
+        self._inner = AgentHost(self.name, link, self._access, reached.surroundings)
+        link.begin()
         self._number += 1
         write_spool_entry(self._access.spool, self.previous().place(self._route.address), reached.unfetched)
         reached.forget()
