@@ -85,3 +85,8 @@ def test_a_command_that_writes_without_end_is_ended_and_its_errors_are_cut():
         limited_output(["cat", "/dev/zero"], b"", 1 << 20, env=os.environ)
     done = limited_output(["sh", "-c", "head -c 3000000 /dev/zero >&2"], b"", 10, env=os.environ)
     assert len(done.stderr) == MOST_ERRORS
+
+
+def test_a_command_that_does_not_end_is_ended_after_the_limit():
+    with pytest.raises(subprocess.TimeoutExpired):
+        limited_output(["sleep", "9000"], b"", 10, env=os.environ, limit_s=0)

@@ -123,6 +123,18 @@ def test_the_file_is_shown_and_not_written():
     assert isinstance(refused.exception, UsageError)
 
 
+def test_a_sudo_that_hangs_is_not_waited_for(monkeypatch, tmp_path):
+    sudo = tmp_path / "sudo"
+    sudo.write_text("#!/bin/sh\nexec sleep 9000\n")
+    sudo.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(root_helper, "SUDO_S", 0)
+    with pytest.raises(
+        MachineError, match="sudo did not answer within 0 s when it was asked to start /x/becalm-helper"
+    ):
+        root_helper.ask_sudo("/x/becalm-helper")
+
+
 def test_sudo_is_asked_for_the_helper_alone(monkeypatch):
     """A sudo that notes what it is asked for, and refuses."""
     with tempfile.TemporaryDirectory() as directory:

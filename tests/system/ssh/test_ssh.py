@@ -418,6 +418,16 @@ def test_sudo_that_does_not_help_is_reported_with_a_way_out(another, tmp_path, m
         assert "NOPASSWD: ALL" not in message
 
 
+@needs_sudo
+def test_a_sudo_that_hangs_there_is_not_waited_for(another, tmp_path, monkeypatch):
+    """With no time to answer, every sudo is too late."""
+    ada(another, tmp_path)
+    monkeypatch.setattr(install, "SUDO_S", 0)
+    message = refused(sudo=True)
+    assert "sudo on far did not answer within 0 s" in message
+    assert "--host ssh://root@far --user ada" in message
+
+
 @pytest.mark.parametrize("shell", ["bash", "dash", "zsh", "tcsh", "fish"])
 def test_any_login_shell(another, tmp_path, shell):
     ada(another, tmp_path, shell=shutil.which(shell) if shell in ("bash", "dash") else need(shell))

@@ -71,16 +71,19 @@ class SshConnection:
         self._connected = False
         self._messages: BinaryIO | None = None
 
-    def ask(self, script: str, data: bytes = b"") -> CommandEnd:
+    def ask(self, script: str, data: bytes = b"", *, limit_s: float | None = None) -> CommandEnd:
         """Run a script with `data` on its standard input.
 
-        Raises LostError if the machine cannot be reached, MachineError if its answer is too long.
+        Raises LostError if the machine cannot be reached, MachineError if its answer is too long,
+        subprocess.TimeoutExpired if it takes more than `limit_s` seconds.
         """
         # The first command runs in the foreground, so that ssh can ask on the terminal. The shared connection then runs
         # in a session of its own, which Ctrl-C does not reach.
         group = 0 if self._connected or self._alone else None
         try:
-            done = limited_output(self._command(script), data, MOST_ANSWER, env=_environment(), process_group=group)
+            done = limited_output(
+                self._command(script), data, MOST_ANSWER, env=_environment(), process_group=group, limit_s=limit_s
+            )
         except TooMuchError:
             raise MachineError(
                 f"{self.address.name} answered with more than {MOST_ANSWER >> 20} MiB, which is all that is read. "
@@ -131,6 +134,7 @@ class SshConnection:
         self._control("exit")
         if self._messages is not None:
             self._messages.close()
+            self._messages = None
 
     def _control(self, request: str) -> None:
         if self._connected:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -16,7 +17,7 @@ import msgspec
 from becalm._version import VERSION
 from becalm.errors import MachineError, UsageError
 from becalm.hosts.protocol import Access
-from becalm.hosts.root_helper import INSTALLED
+from becalm.hosts.root_helper import INSTALLED, SUDO_S
 from becalm.hosts.ssh.connection import MARK, SshConnection
 
 ELF_MACHINES = {
@@ -182,14 +183,20 @@ def check_sudo(
 
     sudo starts `becalm-helper` if it is installed; otherwise, and for restarts of the machine, the agent itself.
     """
-    if not restarts and connection.ask(SUDO_HELPER).code == 0:
-        return RootWords(helper=f" --helper {INSTALLED}")
-    answer = connection.ask(agent.script(SUDO_AGENT))
-    if answer.code == 0:
-        return RootWords(sudo="sudo -n -- ")
     name = connection.address.name
     user = there.environment.get("USER") or there.environment.get("LOGNAME") or str(there.uid)
     instead = f"Or connect as root: --host ssh://root@{name} --user {user}."
+    try:
+        if not restarts and connection.ask(SUDO_HELPER, limit_s=SUDO_S).code == 0:
+            return RootWords(helper=f" --helper {INSTALLED}")
+        answer = connection.ask(agent.script(SUDO_AGENT), limit_s=SUDO_S)
+    except subprocess.TimeoutExpired:
+        raise MachineError(
+            f"sudo on {name} did not answer within {SUDO_S:g} s, so becalm has started nothing there. "
+            f"`sudo -n true` there shows whether sudo answers. {instead}"
+        ) from None
+    if answer.code == 0:
+        return RootWords(sudo="sudo -n -- ")
     if answer.code == NO_SUDO:
         raise MachineError(f"There is no sudo on {name}. Nothing was started. {instead}")
     if restarts:
