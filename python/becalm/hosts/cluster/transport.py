@@ -41,7 +41,11 @@ def open_worker(rest: str, access: Access) -> AgentHost:
     options = ["--user", access.user] if access.user is not None else []
     options += ["--root", access.root] if access.root is not None else []
     link = WorkerLink(worker, options, access.sudo)
-    link.wait()
+    try:
+        link.wait()
+    except BaseException:
+        link.close()
+        raise
     return AgentHost(f"cluster:{worker.name}", link, access, Surroundings(worker.environment, worker.directory))
 
 
@@ -90,7 +94,6 @@ class WorkerLink:
     def wait(self) -> None:
         """Wait until the agent has started. Raises MachineError if another client uses the machine."""
         if not self._started.wait(HELD_S):
-            self.close()
             raise MachineError(
                 f"{self.worker.name} has been used by something else for more than {HELD_S:.0f} s: its worker has no "
                 f"free {RESOURCE!r}. Another becalm may be measuring there; try again when it is done."
@@ -141,14 +144,16 @@ class WorkerLink:
         if not self._begun:
             # The agent still waits for its turn, and has nothing to end.
             self._over = "was not started"
-        if not self._over:
+        try:
+            if not self._over:
+                with contextlib.suppress(Exception):
+                    self.worker.call(session.send, self._key, None)
+                until = system_clock.monotonic() + END_S
+                while not self._over and self._pump.is_alive() and system_clock.monotonic() < until:
+                    self._pump.join(0.2)
+        finally:
             with contextlib.suppress(Exception):
-                self.worker.call(session.send, self._key, None)
-            until = system_clock.monotonic() + END_S
-            while not self._over and self._pump.is_alive() and system_clock.monotonic() < until:
-                self._pump.join(0.2)
-        with contextlib.suppress(Exception):
-            self._task.cancel()
+                self._task.cancel()
 
 
 def _unanswered(error: Exception) -> str:

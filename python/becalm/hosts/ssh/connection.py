@@ -137,6 +137,8 @@ class SshConnection:
             self._messages = None
 
     def _control(self, request: str) -> None:
+        # A first command that was interrupted may have left the shared connection.
+        self._connected = self._connected or (self._directory / "ssh").exists()
         if self._connected:
             command = ["ssh", *self._options(), "-O", request, *self.address.arguments()]
             with contextlib.suppress(OSError):

@@ -62,12 +62,15 @@ class SshLink(ProcessLink):
         with self._writing:
             # From now on no thread writes: the descriptor may soon belong to another file.
             pass
-        super().close()
         undo, self._undo = self._undo, None
-        if undo is not None:
-            with contextlib.suppress(MachineError):
-                undo()
-        self._connection.close()
+        # A second Ctrl-C may end the wait for the agent.
+        try:
+            super().close()
+            if undo is not None:
+                with contextlib.suppress(MachineError):
+                    undo()
+        finally:
+            self._connection.close()
 
     def lost(self, host: str) -> MachineError:
         """Return the error for an agent that has ended, or for a lost connection."""

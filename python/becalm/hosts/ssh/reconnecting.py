@@ -209,10 +209,15 @@ class ReconnectingHost(Wrapper[AgentHost]):
         self._inner = AgentHost(self.name, link, self._access, reached.surroundings)
         link.begin()
         self._number += 1
-        write_spool_entry(self._access.spool, self.previous().place(self._route.address), reached.unfetched)
-        reached.forget()
-        reached.connection.seclude()
-        return self.inner.rows(reached.rows())
+        try:
+            write_spool_entry(self._access.spool, self.previous().place(self._route.address), reached.unfetched)
+            reached.forget()
+            reached.connection.seclude()
+            return self.inner.rows(reached.rows())
+        except BaseException:
+            # Its keep-alive lines would keep the agent there.
+            self.inner.close()
+            raise
 
     def previous(self) -> PreviousAgent:
         """Return the current agent, to be used when it is lost."""
@@ -245,12 +250,15 @@ class ReconnectingHost(Wrapper[AgentHost]):
         `restarting`: the machine is restarting, so its present boot does not count.
         """
         self._returning = True
-        self.inner.close()
         pauses = iter(PAUSES)
+        runs: list[Run] = []
         try:
             while True:
+                # The lost agent, or that of a failed attempt.
+                self.inner.close()
                 try:
-                    runs = self._adopt(self._route.reach(former, restarting=restarting))
+                    # A failed attempt may have fetched the runs and removed the spool there.
+                    runs = self._adopt(self._route.reach(former, restarting=restarting)) or runs
                     if not restarting:
                         self._await_others()
                     return runs

@@ -1,9 +1,14 @@
 """Blocks that go on after a lost connection, with an agent that is played: programs that start together stay so."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from becalm.errors import LostError
-from becalm.hosts import MeasureRequest, Runs
+from becalm.errors import LostError, MachineError
+from becalm.hosts import Access, MeasureRequest, Runs
+from becalm.hosts.ssh import reconnecting
+from becalm.hosts.ssh.address import Address
+from becalm.hosts.ssh.connect import Connected
 from becalm.hosts.ssh.reconnecting import ReconnectingHost
 from becalm.nouns.run import Block, Outcome, Run, Start, Step
 
@@ -94,3 +99,63 @@ def test_steps_that_start_together_are_done_together(done, whole):
 
 def test_steps_one_after_the_other_are_done_one_by_one():
     assert MeasureRequest(0, Block(STEPS)).whole(3) == 3
+
+
+class Following:
+    """An agent that notes in `log` that it is closed; its number is that of its connection."""
+
+    def __init__(self, number, log):
+        self.number, self.log, self.greeting = number, log, {"pid": 7, "boot_id": "one"}
+
+    def rows(self, rows):
+        return list(rows)
+
+    def close(self):
+        self.log.append(self.number)
+
+
+@pytest.fixture
+def reach(monkeypatch):
+    """Return a function that returns a host with played agents; their numbers are noted in its `log` when they are
+    closed. `unfetched`: the lines of runs that each connection finds there.
+    """
+    monkeypatch.setattr(reconnecting, "SshLink", lambda process, *_: SimpleNamespace(number=process, begin=list))
+
+    def reached(*unfetched):
+        log, numbers = [], iter(range(len(unfetched)))
+        monkeypatch.setattr(reconnecting, "AgentHost", lambda _, link, *others: Following(link.number, log))
+        connection = SimpleNamespace(ask=lambda _: None, seclude=list, address=Address("far"))
+
+        def connect(*_, **__):
+            number = next(numbers)
+            return Connected(connection, number, None, f"spool-{number}", unfetched[number])
+
+        host = ReconnectingHost(SimpleNamespace(access=Access(), address=Address("far"), reach=connect))
+        host.log = log
+        return host
+
+    return reached
+
+
+def test_an_agent_is_closed_whose_place_cannot_be_noted(reach, monkeypatch):
+    host = reach(b"", b"")
+
+    def full(*_):
+        raise MachineError("Free some disk space.")
+
+    monkeypatch.setattr(reconnecting, "write_spool_entry", full)
+    with pytest.raises(LostError, match="Free some disk space"):
+        host.come_back(-1, LostError("The line is cut."), host.previous())
+    assert host.log == [0, 1]
+
+
+def test_an_agent_that_cannot_be_gone_on_with_is_closed_and_the_runs_that_it_brought_are_kept(reach, monkeypatch):
+    host, left = reach(b"", b'{"event":"runs","rows":[[5]]}\n', b""), [MachineError("Somebody else is busy there.")]
+
+    def others():
+        if left:
+            raise left.pop()
+
+    monkeypatch.setattr(host, "_await_others", others)
+    assert host.come_back(1e9, LostError("The line is cut."), host.previous()) == [[5]]
+    assert host.log == [0, 1]
