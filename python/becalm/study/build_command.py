@@ -6,13 +6,12 @@ Public: run_build.
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from becalm.command_session import PATIENCE_S, run_in_session
+from becalm.command_session import NOT_ENDED, end_group, run_in_session
 
 LINES = 15
 """The number of lines of a failed build's output that are read for the reason."""
@@ -27,12 +26,14 @@ def run_build(command: Sequence[str], log: Path, timeout_s: float, directory: Pa
         log.open("wb") as output,
         run_in_session(command, cwd=directory, stdout=output, stderr=subprocess.STDOUT) as process,
     ):
+        code = None
         try:
-            code = process.wait(timeout_s)
-        except subprocess.TimeoutExpired:
-            return f"its build took longer than {timeout_s:g} s"
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                code = process.wait(timeout_s)
         finally:
-            _end(process)
+            ended = _end(process)
+    if code is None:
+        return f"its build took longer than {timeout_s:g} s" + ("" if ended else f" and {NOT_ENDED}")
     if code == 0:
         return ""
     lines = log.read_text(encoding="utf-8", errors="replace").splitlines()[-LINES:]
@@ -40,20 +41,7 @@ def run_build(command: Sequence[str], log: Path, timeout_s: float, directory: Pa
     return f"{how}: {lines[-1].strip()}" if lines else how
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the whole session of a build: what it has left running would disturb what is measured."""
-    for sign in (signal.SIGTERM, signal.SIGKILL):
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, sign)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(PATIENCE_S)
-            if sign is signal.SIGTERM and not _alive(process.pid):
-                return
-
-
-def _alive(group: int) -> bool:
-    try:
-        os.killpg(group, 0)
-    except (ProcessLookupError, PermissionError):
-        return False
-    return True
+def _end(process: subprocess.Popen[bytes]) -> bool:
+    """End the whole session of a build: what it has left running would disturb what is measured. As `end_group`."""
+    end_group(process, signal.SIGTERM)
+    return end_group(process)

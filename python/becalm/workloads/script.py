@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from becalm.command_session import run_in_session
+from becalm.command_session import NOT_ENDED, end_group, run_in_session
 from becalm.errors import UsageError, WorkloadError
 from becalm.workloads.program_options import ProgramOptions
 
@@ -161,5 +161,6 @@ def call(argv: Sequence[str], program_options: ProgramOptions, owner: Account | 
         try:
             stdout, stderr = process.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
-            raise WorkloadError(f"{script} did not answer within {LIMIT_S:g} s and was ended.") from None
+            end = "was ended" if end_group(process) else NOT_ENDED
+            raise WorkloadError(f"{script} did not answer within {LIMIT_S:g} s and {end}.") from None
     return ScriptEnd(process.returncode, stdout, stderr)
