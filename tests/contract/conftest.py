@@ -19,5 +19,5 @@ def tree(tmp_path):
 
 @pytest.fixture(autouse=True)
 def delays_left_alone(monkeypatch):
-    """Leave this machine's delay accounting as it is: real settings are for tests of the system."""
+    """Leave this machine's delay accounting as it is: sessions of all workers would switch it at the same time."""
     monkeypatch.setattr(session, "lacks_delays", lambda host: False)

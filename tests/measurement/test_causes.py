@@ -6,8 +6,7 @@ repeated once before the test fails, which it then does at most once in 600. Swa
 with 20 it was named in two of three campaigns, with 30 in five of five; if that means nine in ten, the test fails once
 in a hundred. The disk is in the bench alone: one that serves many at a time is hardly slowed by one writer more.
 
-All of that is said of a machine that does nothing else. Next to the virtual machines of `make test` there is other
-load, which may well be the cause: so these run by themselves, by `make campaigns`.
+All of that holds on a machine that does nothing else: `make measure`.
 """
 
 import os
@@ -18,10 +17,10 @@ from tests.needs import need
 import causes
 
 QUIET = "BECALM_QUIET"
-"""Set by `make campaigns`: nothing else runs on this machine."""
+"""Set by `make measure`: nothing else runs on this machine."""
 
 pytestmark = [
-    pytest.mark.skipif(QUIET not in os.environ, reason="real load is named on a machine that is idle: make campaigns"),
+    pytest.mark.skipif(QUIET not in os.environ, reason="real load is named on a machine that is idle: make measure"),
 ]
 
 

@@ -64,7 +64,7 @@ def delays():
 def alongside(demand, *argv, **request):
     """Return the figures of one run, in a session of its own, bound to one processor as the load is."""
     request = {"demand": demand, "argv": argv, "settings": {"cpus": str(CPU)}, **request}
-    here = Path(__file__).with_name("alongside.py")
+    here = Path(__file__).with_name("one_program.py")
     done = subprocess.run(
         [sys.executable, str(here), json.dumps(request)],
         stdout=subprocess.PIPE, check=True, start_new_session=True,

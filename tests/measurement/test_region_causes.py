@@ -6,7 +6,7 @@ alone, whoever else uses the machine.
 
 What can be named follows from the number of ticks, ten a second on an idle machine and three where everybody waits: of
 200 it was named each time, next to a dozen other programs, of 90 not at all. 400 are awaited here, so
-the test is for a machine that does nothing else, as those of test_causes are (`make campaigns`); it tries twice.
+the test is for a machine that does nothing else, as those of test_causes are (`make measure`); it tries twice.
 """
 
 import os
@@ -21,7 +21,7 @@ import becalm
 
 pytestmark = [
     pytest.mark.needs("cc"),
-    pytest.mark.skipif(QUIET not in os.environ, reason="real load is named on a machine that is idle: make campaigns"),
+    pytest.mark.skipif(QUIET not in os.environ, reason="real load is named on a machine that is idle: make measure"),
 ]
 
 CPU = max(os.sched_getaffinity(0))

@@ -263,7 +263,7 @@ def unread(pipe):
 
 def test_a_stop_that_arrives_while_neighbours_begin_is_heeded(agent, fifo):
     """It is read while the agent waits for them, so that it does not wake the agent later."""
-    lasting = ("tail", "-f", "/dev/null")
+    lasting = ("sleep", str(HANG_LIMIT_S))
     assert agent.define(*lasting, alongside=[near("cat", input=str(fifo))])["event"] == "done"
     number = agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
     child_named(agent, "becalm-starter")

@@ -18,6 +18,8 @@ from tests.support.studies import check
 from tests.support.talk import Agent, processes_of
 from tests.waiting import wait_for
 
+from becalm.nouns.run import COLUMNS
+
 MARK = f"company-{os.getpid()}"
 """An argument of each program."""
 
@@ -36,6 +38,8 @@ COMPANY = {
 
 NAMES = [f"becalm-{name}" for name in ("agent", "guard", "keeper", "load", "spawner", "starter")]
 
+
+OUTCOME = COLUMNS.index("outcome")
 
 CUTS = samples(6, 60)
 """The number of moments in each test, spread over the whole study."""
@@ -67,6 +71,8 @@ def stops(root: Path, company: str) -> int:
     assert not traced.run()
     events = [json.loads(line) for line in agent.process.stdout]
     assert [event for event in events if event["event"] == "error"] == []
+    outcomes = {row[OUTCOME] for event in events if event["event"] == "runs" for row in event["rows"]}
+    assert outcomes == {"ok"}, "the programs ran in company"
     agent.process.wait()
     agent.forget()
     return traced.stops

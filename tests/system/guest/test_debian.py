@@ -80,7 +80,7 @@ cat > talk <<'END'
 {"id":2,"do":"hold","settings":SETTINGS,"dangerous":true}
 END
 (cat talk; exec sleep 3600) | AGENT serve > said 2>&1 &
-until grep -q '"id":2' said; do sleep 0.1; done
+until grep -q '"id":2' said || ! kill -0 $!; do sleep 0.1; done
 pkill -9 becalm-guard; pkill -9 becalm-agent; pkill -x sleep; cat said
 """
 
