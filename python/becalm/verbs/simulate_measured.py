@@ -32,7 +32,8 @@ setsid sh -c 'while [ -e "/proc/$1/exe" ]; do eval "$0"; done' {other} $$ >/dev/
 {own} >/dev/null; code=$?
 kill -9 -- -$alongside 2>/dev/null || kill -9 $alongside; wait $alongside 2>/dev/null; exit $code"""
 """The script for sh(1) of a program next to another one, which is restarted whenever it ends; setsid(1) lets it be
-ended. When the script is killed, it is not restarted any more: of a process that has ended, `exe` in /proc is gone."""
+ended. When the script is killed, the other program runs to its end and is not restarted any more: of a process that
+has ended, `exe` in /proc is gone."""
 
 Said = Callable[[str], None]
 
