@@ -25,10 +25,10 @@ ARM := aarch64-unknown-linux-gnu
 # --- what is needed -------------------------------------------------------------------------------------------------
 
 check-tools:
-	@command -v cargo >/dev/null || { echo "Rust is missing: cargo was not found. Install it with rustup or your distribution."; exit 1; }
 	@command -v $(PYTHON) >/dev/null || { echo "Python is missing: $(PYTHON) was not found. Install Python 3.11 or newer."; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) -V). Name another one: make PYTHON=python3.12 …"; exit 1; }
+	@$(PYTHON) tools/rust_compiler.py
 	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	  { echo "Python's venv module is missing. On Debian and Ubuntu: sudo apt-get install python3-venv"; exit 1; }
 	@command -v cc >/dev/null || \
@@ -153,7 +153,8 @@ measure: build
 
 # Show whether tests ever fail by chance: all tiers but measurement ten times, every second time next to a load.
 SOAK ?= 10 --load
-soak: guests
+soak: compilers
+	@$(MAKE) --no-print-directory guests ASKED=1
 	$(BIN)/python tools/soak.py $(SOAK)
 
 # Kernels, a Debian and an NFS server in the cache directory.

@@ -1,8 +1,9 @@
 """Run tiers of tests one after the other: `python tools/run_tests.py rust unit contract -- -k store`.
 
-A tier is what its tests may rest on (CONTRIBUTING, "Tests"). Each is timed, and its 20 slowest tests are listed. Words
-after `--` go to pytest. All tiers run, also after a failure; the exit code is the first that is not 0. After Ctrl-C or
-SIGTERM no other command begins; what has begun ends by itself, since it may have settings to restore.
+A tier is a set of tests that may rely on the same things (CONTRIBUTING, "Tests"). Each is timed, and of those in Python
+the 20 slowest tests are listed. Words after `--` go to pytest. All tiers run, also after a failure; the exit code is
+the first that is not 0. After Ctrl-C or SIGTERM no other command begins; what has begun ends by itself, since it may
+have settings to restore.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ def main(arguments: Sequence[str]) -> int:
     code, rows = 0, []
     try:
         for tier in tiers:
-            with turn() if TIERS[tier] in (contract, system) else contextlib.nullcontext():
+            with turn() if TIERS[tier] in (contract, system, measurement) else contextlib.nullcontext():
                 start = time.monotonic()
                 codes = [runner.run(command) for command in TIERS[tier](words)]
             failed = [number for number in codes if number not in (0, NOTHING_COLLECTED if words else 0)]

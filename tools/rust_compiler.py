@@ -13,7 +13,7 @@ import tomllib
 from pathlib import Path
 from typing import NoReturn
 
-INSTEAD = "A wheel of becalm has them compiled and needs no Rust: pip install becalm-VERSION-….whl"
+INSTEAD = "becalm's wheels have its programs compiled and need no Rust: pip install becalm-VERSION-….whl"
 
 
 def stop(sentence: str) -> NoReturn:
@@ -38,5 +38,12 @@ def target(tree: Path, system: str = sys.platform) -> str:
     if done.returncode or release is None or host is None:
         stop(f"Rust does not work here: rustc -vV failed. {done.stderr.strip()}")
     if [int(part) for part in release.groups()] < [int(part) for part in needed.split(".")]:
-        stop(f"Rust {needed} or newer is needed, and this is {'.'.join(release.groups())}: rustup update.")
+        stop(
+            f"Rust {needed} or newer is needed, and rustc is {'.'.join(release.groups())}. "
+            "Update it (rustup update), or install Rust with rustup."
+        )
     return host[1]
+
+
+if __name__ == "__main__":
+    target(Path(__file__).parents[1])
