@@ -3,7 +3,8 @@
 It has settings of the kernel (those that becalm knows and their neighbours), mounts, swap areas, control groups,
 network interfaces, files outside of the checkout, and the CPUs that tasks may use. Reading it takes some 30 ms.
 
-The CPUs at which interrupts arrive are left out, because an idle device cannot be brought back.
+The CPU on which an interrupt arrives is left out, because that of an idle device cannot be brought back; the CPUs on
+which it may arrive are compared.
 """
 
 from __future__ import annotations

@@ -31,8 +31,8 @@ class Row(NamedTuple):
 
 
 OURS = (
-    # Knobs, and what changes with them: crates/becalm-core/src/knob/catalogue.rs. A test applies every one of them to
-    # hold this complete (tests/contract/tools/test_unchanged.py).
+    # Knobs, and what changes with them: crates/becalm-core/src/knob/catalogue.rs. tests/contract/tools/
+    # test_traces.py applies every knob to a simulated /proc and /sys, and fails when a file is missing here.
     Row("setting", r"^/proc/sys/kernel/numa_balancing(_scan_\w+)?$", CHANGED),
     Row("setting", r"^/proc/sys/kernel/((soft_|nmi_)?watchdog|perf_event_max_sample_rate)$", CHANGED),
     Row("setting", r"^/proc/sys/kernel/(randomize_va_space|timer_migration|task_delayacct)$", CHANGED),
@@ -45,7 +45,7 @@ OURS = (
     Row("setting", r"^/sys/kernel/mm/(ksm/run|transparent_hugepage/(enabled|defrag))$", CHANGED),
     Row("setting", r"^/proc/irq/(default_|\d+/)smp_affinity$", CHANGED),
     Row("setting", r"^/sys/devices/virtual/workqueue/([^/]+/)?cpumask$", CHANGED),
-    # Of CPUs that go offline the kernel forgets much: all of it.
+    # The kernel forgets many settings of a CPU that goes offline, so all of them count.
     Row("setting", r"^/sys/devices/system/cpu/", CHANGED),
     Row("setting", r"^/sys/kernel/(rcu_expedited$|debug/sched)", CHANGED),
     Row("setting", r"^/sys/fs/cgroup/(cgroup\.subtree_control|cpuset/.*)$", CHANGED),
