@@ -31,8 +31,8 @@ class Row(NamedTuple):
 
 
 OURS = (
-    # Knobs, and what changes with them: crates/becalm-core/src/knob/catalogue.rs. tests/contract/tools/
-    # test_traces.py applies every knob to a simulated /proc and /sys, and fails when a file is missing here.
+    # Knobs, and what changes with them: crates/becalm-core/src/knob/catalogue.rs. A test applies every knob to a
+    # simulated /proc and /sys, and fails when a file is missing here (tests/contract/tools/test_traces.py).
     Row("setting", r"^/proc/sys/kernel/numa_balancing(_scan_\w+)?$", CHANGED),
     Row("setting", r"^/proc/sys/kernel/((soft_|nmi_)?watchdog|perf_event_max_sample_rate)$", CHANGED),
     Row("setting", r"^/proc/sys/kernel/(randomize_va_space|timer_migration|task_delayacct)$", CHANGED),
