@@ -1,6 +1,5 @@
 """Processes that a command leaves, however they detached themselves, are waited for, named and ended."""
 
-import contextlib
 import os
 import shutil
 import signal
@@ -20,17 +19,6 @@ def hello(tmp_path):
     return path
 
 
-@pytest.fixture
-def gate(tmp_path):
-    """A FIFO that ends when it is opened: a program that reads it runs until then. Returns it and a function."""
-    path = tmp_path / "gate"
-    os.mkfifo(path)
-    with contextlib.ExitStack() as stack:
-        descriptor = os.open(path, os.O_RDWR)
-        stack.callback(os.close, descriptor)
-        yield path, lambda: stack.close()
-
-
 def test_the_exit_code_is_the_commands_when_nothing_is_left():
     assert run("true", patches=[PROCESSES_ONLY]) == (0, "")
     assert shell("exit 7", patches=[PROCESSES_ONLY]) == (7, "")
@@ -46,13 +34,13 @@ def test_a_signal_before_the_command_runs_removes_the_private_directory(tmp_path
 
 def test_a_process_that_detached_itself_is_named_with_its_test_and_ended(hello, gate):
     code, report = shell(
-        f"setsid sh -c 'cat {hello} {gate[0]} >/dev/null 2>&1 & exit 0'; echo > {hello}",
+        f"setsid sh -c 'head -n 1 {hello} {gate.path} >/dev/null 2>&1 & exit 0'; echo > {hello}",
         patches=[PROCESSES_ONLY, AT_ONCE],
         PYTEST_CURRENT_TEST="tests/a.py::test_b (call)",
     )
     assert code == 1
     (line,) = (line for line in report.splitlines() if "process" in line)
-    assert f"is still there: cat {hello} {gate[0]}, from tests/a.py::test_b (call) (cat, state " in line
+    assert f"is still there: head -n 1 {hello} {gate.path}, from tests/a.py::test_b (call) (head, state " in line
     assert ", 1: /dev/null, 2: /dev/null" in line
     assert not alive(int(line.split()[1])), "it has ended when this is reported"
 
@@ -83,12 +71,12 @@ def test_a_process_that_is_ending_is_waited_for(tmp_path):
 def keeper(tmp_path, hello, gate):
     """Start the tool with a process left of the name of those that wait for interrupts."""
     program = tmp_path / "becalm-keeper"
-    shutil.copy("/bin/cat", program)
+    shutil.copy(shutil.which("head"), program)
     waits = "reap = unchanged.reap; unchanged.reap = lambda: (reap(), print('waiting', flush=True))"
     interrupts = f"traces.INTERRUPTS = {str(tmp_path / 'interrupts')!r}"
 
     def start(script=""):
-        script = f"setsid {program} {hello} {gate[0]} >/dev/null & echo > {hello}; {script}"
+        script = f"setsid {program} -n 1 {hello} {gate.path} >/dev/null & echo > {hello}; {script}"
         return Tool("sh", "-c", script, patches=[PROCESSES_ONLY, AT_ONCE, waits, interrupts])
 
     return start
@@ -101,16 +89,16 @@ def test_a_process_that_waits_for_interrupts_is_waited_for(keeper, gate, tmp_pat
     (tmp_path / "interrupts").write_text(LISTED)
     tool = keeper()
     assert tool.line() == "waiting"
-    gate[1]()
+    gate.open()
     assert tool.end() == (0, "")
 
 
 def test_it_is_not_waited_for_alongside_another_process_or_when_no_interrupt_is_awaited(keeper, hello, gate, tmp_path):
     code, report = keeper().end()
-    assert (code, f"becalm-keeper {hello}" in report) == (1, True)
+    assert (code, f"becalm-keeper -n 1 {hello}" in report) == (1, True)
     (tmp_path / "interrupts").write_text(LISTED)
     # A FIFO of its own: the keeper may still read the other one, and take what tells that this program has begun.
     second = tmp_path / "second"
     os.mkfifo(second)
-    code, report = keeper(f"setsid cat {second} {gate[0]} & echo > {second}").end()
-    assert (code, f"becalm-keeper {hello}" in report, f"cat {second}" in report) == (1, True, True)
+    code, report = keeper(f"setsid head -n 1 {second} {gate.path} & echo > {second}").end()
+    assert (code, f"becalm-keeper -n 1 {hello}" in report, f"head -n 1 {second}" in report) == (1, True, True)
