@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from becalm import system_clock
-from becalm.errors import LostError, MachineError, UnsettledError, UsageError
+from becalm.errors import BecalmError, LostError, MachineError, UnsettledError, UsageError
 from becalm.hosts.abilities import YES, Abilities, Ability
 from becalm.hosts.agent import AgentHost
 from becalm.hosts.applied_settings import AppliedSettings, Planned
@@ -50,6 +50,8 @@ class ReconnectingHost(Wrapper[AgentHost]):
         self.parted = self._stopped = self._holds = self._returning = False
         self._defined: tuple[Sequence[Workload], Sequence[Settings | None], bool] = ((), (), False)
         self._number = 0
+        self._fetched: tuple[bytes, list[Run]] = b"", []
+        """Finished runs of the lost agent, as lines and as runs: the attempt that fetches them may fail afterwards."""
         self._adopt(route.reach())
 
     @property
@@ -136,7 +138,8 @@ class ReconnectingHost(Wrapper[AgentHost]):
         """
         self._stopped = False
         while True:
-            done = 0
+            done, self._fetched = 0, (b"", [])
+            failure: BecalmError | None = None
             try:
                 for event in self.inner.measure(request):
                     if isinstance(event, Runs):
@@ -146,14 +149,18 @@ class ReconnectingHost(Wrapper[AgentHost]):
             except LostError as error:
                 before = self.boot_id
                 try:
-                    runs = _following(self._return(error), request.first + done)
-                    runs = runs[: request.whole(done + len(runs)) - done]
-                except LostError:
-                    if self._stopped:
-                        return
-                    raise
+                    self._return(error)
+                except BecalmError as now:
+                    failure = now
+            # Also when nothing more can be measured there: the spool has been removed.
+            runs = _following(self._fetched[1], request.first + done)
+            runs = runs[: request.whole(done + len(runs)) - done]
             if runs:
                 yield Runs(runs)
+            if isinstance(failure, LostError) and self._stopped:
+                return
+            if failure is not None:
+                raise failure
             request = request.after(done + len(runs))
             if not request.block.steps:
                 return
@@ -201,8 +208,8 @@ class ReconnectingHost(Wrapper[AgentHost]):
         if workloads:
             self.ask(lambda agent: agent.define(workloads, settings, dangerous=dangerous))
 
-    def _adopt(self, reached: Connected) -> list[Run]:
-        """Use this agent from now on; return finished runs of the previous one."""
+    def _adopt(self, reached: Connected) -> None:
+        """Use this agent from now on, and keep the finished runs of the previous one."""
         self._spool = reached.spool
         # If the connection is lost before the agent has begun, an empty spool may stay for a week.
         link = SshLink(reached.process, reached.connection, SILENCE_SECONDS, reached.discard)
@@ -210,10 +217,11 @@ class ReconnectingHost(Wrapper[AgentHost]):
         link.begin()
         self._number += 1
         try:
-            write_spool_entry(self._access.spool, self.previous().place(self._route.address), reached.unfetched)
+            if reached.unfetched:
+                self._fetched = reached.unfetched, self.inner.rows(reached.rows())
+            write_spool_entry(self._access.spool, self.previous().place(self._route.address), self._fetched[0])
             reached.forget()
             reached.connection.seclude()
-            return self.inner.rows(reached.rows())
         except BaseException:
             # Its keep-alive lines would keep the agent there.
             self.inner.close()
@@ -223,8 +231,8 @@ class ReconnectingHost(Wrapper[AgentHost]):
         """Return the current agent, to be used when it is lost."""
         return PreviousAgent(int(self.inner.greeting["pid"]), self.boot_id, self._spool)
 
-    def _return(self, error: LostError) -> list[Run]:
-        """Reconnect to the machine, whose settings have been restored; return runs that were finished there.
+    def _return(self, error: LostError) -> None:
+        """Reconnect to the machine, whose settings have been restored.
 
         Raises LostError if that fails, or must not be tried because the settings of `hold` have ended. Raises
         UnsettledError if something could not be restored.
@@ -233,35 +241,31 @@ class ReconnectingHost(Wrapper[AgentHost]):
             raise error
         self._access.say(f"The connection to {self.name} was lost. It is tried again for {RETURN_SECONDS // 60} min.")
         began, former = system_clock.monotonic(), self.previous()
-        runs = self.come_back(began + RETURN_SECONDS, error, former)
-        took = f"{system_clock.monotonic() - began:.0f} s"
+        self.come_back(began + RETURN_SECONDS, error, former)
+        runs, took = len(self._fetched[1]), f"{system_clock.monotonic() - began:.0f} s"
         self._access.say(
             f"{self.name} answers again after {took}"
             + (", restarted by somebody else or by a power cut. " if self.boot_id != former.boot_id else ". ")
-            + f"Runs that had not arrived are repeated{f'; {len(runs)} finished runs were there' if runs else ''}."
+            + f"Runs that had not arrived are repeated{f'; {runs} finished runs were there' if runs else ''}."
         )
-        return runs
 
-    def come_back(
-        self, deadline: float, error: LostError, former: PreviousAgent, *, restarting: bool = False
-    ) -> list[Run]:
-        """Try to reconnect until `deadline`; return runs that were finished there. Raises LostError.
+    def come_back(self, deadline: float, error: LostError, former: PreviousAgent, *, restarting: bool = False) -> None:
+        """Try to reconnect until `deadline`. Raises LostError.
 
         `restarting`: the machine is restarting, so its present boot does not count.
         """
         self._returning = True
         pauses = iter(PAUSES)
-        runs: list[Run] = []
+        self._fetched = b"", []
         try:
             while True:
                 # The lost agent, or that of a failed attempt.
                 self.inner.close()
                 try:
-                    # A failed attempt may have fetched the runs and removed the spool there.
-                    runs = self._adopt(self._route.reach(former, restarting=restarting)) or runs
+                    self._adopt(self._route.reach(former, restarting=restarting))
                     if not restarting:
                         self._await_others()
-                    return runs
+                    return
                 except UsageError:
                     raise
                 except MachineError as now:

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from becalm.errors import LostError, MachineError
+from becalm.errors import LostError, MachineError, UnsettledError, UsageError
 from becalm.hosts import Access, MeasureRequest, Runs
 from becalm.hosts.ssh import reconnecting
 from becalm.hosts.ssh.address import Address
@@ -39,15 +39,19 @@ class Played:
 
 
 class Returning(ReconnectingHost):
-    """A host whose connection is made again at once; `spooled`: the runs that are found there."""
+    """A host whose connection is made again at once; `spooled`: the runs that are fetched there. `error`: why it cannot
+    be made again, after they were fetched.
+    """
 
-    def __init__(self, agent, spooled):
-        self._inner, self.spooled = agent, spooled
+    def __init__(self, agent, spooled, error=None):
+        self._inner, self.spooled, self.error = agent, spooled, error
         self._stopped = self._holds = self.parted = False
         self._called = "bench"
 
     def _return(self, error):
-        return self.spooled
+        self._fetched = b"", self.spooled
+        if self.error is not None:
+            raise self.error
 
     def _define_again(self):
         pass
@@ -87,6 +91,16 @@ def test_runs_found_there_are_not_repeated():
     assert (seqs, again) == (list(range(10, 16)), None)
 
 
+@pytest.mark.parametrize(
+    "error", [LostError("It is gone."), UnsettledError("Not all is restored."), UsageError("No such user.")]
+)
+def test_runs_fetched_there_arrive_when_the_machine_cannot_be_gone_on_with(error):
+    seqs, host = [], Returning(Played(1), spool(Outcome.OK, Outcome.OK, first=11), error)
+    with pytest.raises(type(error), match=str(error)):
+        seqs.extend(run.seq for event in host.measure(MeasureRequest(10, Block(STEPS))) for run in event.rows)
+    assert seqs == [10, 11, 12]
+
+
 def test_without_pairs_a_block_goes_on_with_any_run():
     seqs, again = measured(1, spool(Outcome.OK, Outcome.OK, first=11), starts=())
     assert (seqs, again.first) == (list(range(10, 16)), 13)
@@ -110,6 +124,12 @@ class Following:
     def rows(self, rows):
         return list(rows)
 
+    def answer(self):
+        """Raise LostError, except of the third one."""
+        if self.number == 2:
+            return self.number
+        raise LostError("The line is cut.")
+
     def close(self):
         self.log.append(self.number)
 
@@ -121,7 +141,7 @@ def reach(monkeypatch):
     """
     monkeypatch.setattr(reconnecting, "SshLink", lambda process, *_: SimpleNamespace(number=process, begin=list))
 
-    def reached(*unfetched):
+    def reached(*unfetched, say=print):
         log, numbers = [], iter(range(len(unfetched)))
         monkeypatch.setattr(reconnecting, "AgentHost", lambda _, link, *others: Following(link.number, log))
         connection = SimpleNamespace(ask=lambda _: None, seclude=list, address=Address("far"))
@@ -130,7 +150,7 @@ def reach(monkeypatch):
             number = next(numbers)
             return Connected(connection, number, None, f"spool-{number}", unfetched[number])
 
-        host = ReconnectingHost(SimpleNamespace(access=Access(), address=Address("far"), reach=connect))
+        host = ReconnectingHost(SimpleNamespace(access=Access(say=say), address=Address("far"), reach=connect))
         host.log = log
         return host
 
@@ -149,13 +169,19 @@ def test_an_agent_is_closed_whose_place_cannot_be_noted(reach, monkeypatch):
     assert host.log == [0, 1]
 
 
-def test_an_agent_that_cannot_be_gone_on_with_is_closed_and_the_runs_that_it_brought_are_kept(reach, monkeypatch):
-    host, left = reach(b"", b'{"event":"runs","rows":[[5]]}\n', b""), [MachineError("Somebody else is busy there.")]
+def test_runs_stay_here_when_the_agent_that_came_with_them_cannot_be_gone_on_with(reach, monkeypatch):
+    """The spool there has been removed, so they are kept in becalm's own beside the place of the next agent."""
+    lines, written, messages = b'{"event":"runs","rows":[[5]]}\n', [], []
+    left, host = [MachineError("Somebody else is busy there.")], reach(b"", lines, b"", say=messages.append)
 
     def others():
         if left:
             raise left.pop()
 
+    monkeypatch.setattr(reconnecting, "write_spool_entry", lambda _, place, lines: written.append(lines))
     monkeypatch.setattr(host, "_await_others", others)
-    assert host.come_back(1e9, LostError("The line is cut."), host.previous()) == [[5]]
+    monkeypatch.setattr(host, "_pause", lambda *_: None)
+    assert host.ask(lambda agent: agent.answer()) == 2
+    assert written == [lines, lines]
     assert host.log == [0, 1]
+    assert messages[-1].endswith("; 1 finished runs were there.")
