@@ -221,7 +221,8 @@ fn outlive(keep: &[RawFd], name: &str, life: impl FnOnce(&[RawFd])) -> io::Resul
     Ok((pid, pidfd::open(pid)?))
 }
 
-/// Set up the new process: a name, no descriptors except its own, no working directory; then run its life.
+/// Set up the new process: a name, no descriptors except its own, no working directory; report its number, and run its
+/// life.
 fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd])) -> ! {
     // SAFETY: plain system calls on descriptors of this process alone; the name ends with a zero.
     unsafe {
@@ -229,15 +230,12 @@ fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd]
         let mut short = [0_u8; 16];
         short[..name.len().min(15)].copy_from_slice(&name.as_bytes()[..name.len().min(15)]);
         libc::prctl(libc::PR_SET_NAME, short.as_ptr(), 0, 0, 0);
-        let mut report = File::from(report);
-        drop(report.write_all(&libc::getpid().to_ne_bytes()));
-        drop(report);
         let null = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
         for stream in 0..3 {
             libc::dup2(null, stream);
         }
         // Sockets, pipes and devices of becalm must not stay open because of this process.
-        let mut kept = [keep, &unmounted::descriptors()].concat();
+        let mut kept = [keep, &unmounted::descriptors(), &[report.as_raw_fd()]].concat();
         kept.sort_unstable();
         let mut first = 3;
         for descriptor in kept {
@@ -248,6 +246,8 @@ fn enter(keep: &[RawFd], name: &str, report: OwnedFd, life: impl FnOnce(&[RawFd]
         }
         close(first, RawFd::MAX);
         libc::chdir(c"/".as_ptr());
+        // Last: whoever reads it may rely on all of this.
+        drop(File::from(report).write_all(&libc::getpid().to_ne_bytes()));
     }
     life(keep);
     // SAFETY: ends this process without the agent's exit handlers.
