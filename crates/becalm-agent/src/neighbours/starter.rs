@@ -339,14 +339,13 @@ impl Kept<'_> {
             let stat = self.child.as_ref().and_then(|child| pid_stat(child.pid));
             stat.is_some_and(|stat| ["R", "D"].contains(&stat.state.as_str()))
         };
-        // A neighbour that has ended is reaped first, so that its failure is reported.
-        if self.child.as_ref().is_some_and(|child| readable(child.pidfd.as_raw_fd()).unwrap_or(false)) {
-            return false;
-        }
         let kept_ns = now_ns() - self.first_ns;
-        self.tally.cpu_ns + used() >= AT_WORK_CPU_NS
+        let works = self.tally.cpu_ns + used() >= AT_WORK_CPU_NS
             || kept_ns >= WAITED_NS
-            || kept_ns >= AT_WORK_NS && !waits()
+            || kept_ns >= AT_WORK_NS && !waits();
+        // Asked last, because one that has ended meanwhile waits for nothing. It is reaped first, so that its failure is
+        // reported.
+        works && !self.child.as_ref().is_some_and(|child| readable(child.pidfd.as_raw_fd()).unwrap_or(false))
     }
 
     fn failed(&self) -> String {
