@@ -146,11 +146,12 @@ def survivors(identity: str) -> list[str]:
     """Wait for what the command has left running; end what does not end, and return a sentence for each."""
     begin = time.monotonic()
     deadline = begin + GRACE_S
-    while left := processes(identity):
+    # A process that was begun while they were listed, by one that has ended since, is missing; it is our child now.
+    while (left := processes(identity)) or reap():
         now = time.monotonic()
         if waiting_for_interrupts(left) and now < begin + PATIENCE_S:
             deadline = now + GRACE_S
-        elif now >= deadline:
+        elif left and now >= deadline:
             break
         reap()
         time.sleep(PAUSE_S)
@@ -231,11 +232,13 @@ def command_name(pid: int) -> str:
     return "".join(snapshot.lines(f"/proc/{pid}/comm"))
 
 
-def reap() -> None:
-    """Collect orphans that have ended."""
+def reap() -> bool:
+    """Collect orphans that have ended; return whether there are others."""
     with suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG) != (0, 0):
             pass
+        return True
+    return False
 
 
 def compare(before: snapshot.Snapshot, private: Path, excuses: traces.Excuses) -> tuple[list[str], list[str]]:

@@ -72,7 +72,7 @@ def keeper(tmp_path, hello, gate):
     """Start the tool with a process left of the name of those that wait for interrupts."""
     program = tmp_path / "becalm-keeper"
     shutil.copy(shutil.which("head"), program)
-    waits = "reap = unchanged.reap; unchanged.reap = lambda: (reap(), print('waiting', flush=True))"
+    waits = "reap = unchanged.reap; unchanged.reap = lambda: (print('waiting', flush=True), reap())[1]"
     interrupts = f"traces.INTERRUPTS = {str(tmp_path / 'interrupts')!r}"
 
     def start(script=""):
