@@ -159,13 +159,13 @@ class Gate:
         os.close(self._descriptor)
 
 
-def processes_with(marker):
-    """Return the numbers of the processes that have a text in their argument list."""
+def processes_with(marker, name=None):
+    """Return the numbers of the processes that have a text in their argument list, with this name or of any name."""
     numbers = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                if marker.encode() in (entry / "cmdline").read_bytes():
+                if marker.encode() in (entry / "cmdline").read_bytes() and name in (None, name_of(int(entry.name))):
                     numbers.append(int(entry.name))
     return numbers
 

@@ -1,7 +1,7 @@
 """becalm measuring on a tree for as long as it lives, many times over: a program that a test starts once.
 
 It reads a JSON line for each: {"log", "root", "settings", "store", "environment", "call", "runs"}. becalm runs in a
-process forked from this one, where all is imported, and its number is printed. With `call` it stops itself (SIGSTOP) at
+process forked from this one, where all is imported, and prints its number. With `call` it stops itself (SIGSTOP) at
 the call of that number of becalm's functions; with `runs` it measures that many runs and ends, and the number of calls
 is printed after its own. The next line is read when the process before has ended.
 """
@@ -40,7 +40,8 @@ class Counted:
 
 
 def measure(request):
-    """Measure to the end of this process."""
+    """Measure to the end of this process, whose number is printed first."""
+    print(os.getpid(), flush=True)
     os.environ |= request["environment"]
     counted = Counted(request["call"])
     try:
@@ -62,5 +63,4 @@ if __name__ == "__main__":
         pid = os.fork()
         if pid == 0:
             measure(json.loads(line))
-        print(pid, flush=True)
         os.waitpid(pid, 0)

@@ -43,3 +43,11 @@ def is_free(port):
         probe.bind(("127.0.0.1", port))
         return True
     return False
+
+
+def listens(path):
+    """Return whether somebody accepts connections at a socket file, which is there some time before."""
+    with socket.socket(socket.AF_UNIX) as client, contextlib.suppress(OSError):
+        client.connect(os.fspath(path))
+        return True
+    return False

@@ -3,8 +3,8 @@
 import os
 
 import pytest
-from tests.contract.conversation import Agent, needs_root, processes_with, sh
-from tests.waiting import HANG_LIMIT_S
+from tests.contract.conversation import Agent, gather, needs_root, processes_with, sh
+from tests.waiting import HANG_LIMIT_S, wait_for
 
 
 def test_each_copy_runs_with_a_number_and_the_whole_input(agent, tmp_path):
@@ -52,9 +52,18 @@ def test_the_first_code_that_is_not_zero_is_the_runs(agent, script, outcome, sta
     assert (row["outcome"], row["status"]) == (outcome, status)
 
 
-def test_a_time_limit_ends_all_of_them(agent, marker):
+def test_a_time_limit_ends_them(agent, marker):
     (row,), _ = agent.run("sh", "-c", f"sleep {marker} & wait", copies=3, timeout_ns=200_000_000)
     assert row["outcome"] == "timeout"
+    assert processes_with(marker) == []
+
+
+def test_a_stop_ends_all_of_them(agent, marker):
+    number = agent.begin("sh", "-c", f"sleep {marker} & wait", copies=3)
+    wait_for(lambda: len(processes_with(marker, "sleep")) == 3, "all copies run")
+    agent.send("stop")
+    (row,), _ = gather(agent.answer(number))
+    assert row["outcome"] == "aborted"
     assert processes_with(marker) == []
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.contract.conversation import Agent, gather, needs_root, processes_with, sh
+from tests.waiting import wait_for
 
 from becalm.hosts.agent import agent_path
 
@@ -54,11 +55,21 @@ def test_the_program_starts_with_clean_signals(agent):
     assert int(fields["SigIgn"], 16) & (1 << (signal.SIGPIPE - 1)) == 0
 
 
-def test_a_time_limit_ends_the_whole_tree(agent, marker):
-    script = f"setsid sh -c 'sleep {marker}' & sh -c 'sleep {marker} & sleep {marker}' & sleep {marker}"
-    (row,), _ = agent.run(*sh(script), timeout_ns=200_000_000)
-    assert row["outcome"] == "timeout"
-    assert row["status"] == -9
+TREE = "setsid sh -c 'sleep {marker}' & sh -c 'sleep {marker} & sleep {marker}' & sleep {marker}"
+
+
+def test_a_time_limit_ends_a_program(agent, marker):
+    (row,), _ = agent.run(*sh(TREE.format(marker=marker)), timeout_ns=200_000_000)
+    assert (row["outcome"], row["status"]) == ("timeout", -9)
+    assert processes_with(marker) == []
+
+
+def test_a_stop_ends_the_whole_tree(agent, marker):
+    number = agent.begin(*sh(TREE.format(marker=marker)))
+    wait_for(lambda: len(processes_with(marker, "sleep")) == 4, "all of the tree runs")
+    agent.send("stop")
+    rows, _ = gather(agent.answer(number))
+    assert [(row["outcome"], row["status"]) for row in rows] == [("aborted", -9)]
     assert processes_with(marker) == []
 
 

@@ -10,29 +10,31 @@ from tests.waiting import HANG_LIMIT_S
 
 MODULE = """
 import sys, time
-print("imported", flush=True)
+def wait():
+    print("waiting", flush=True)
+    time.sleep(9000)
 {waits}
 """
-PLAIN = "time.sleep(60)"
+PLAIN = "wait()"
 SWALLOWED = """
 try:
-    time.sleep(60)
+    wait()
 except BaseException:
     sys.exit("swallowed")
 """
 DISGUISED = """
 class Field:
     def __set_name__(self, owner, name):
-        time.sleep(60)
+        wait()
 class Owner:
     field = Field()
 """
-EXECUTED = 'exec("def made(): time.sleep(60)\\nmade()")'
+EXECUTED = 'exec("def made(): wait()\\nmade()")'
 
 
-def interrupted(tmp_path, module, waits, *words, handler=signal.SIG_DFL, seen="imported\n"):
-    """Exit code, output and errors of becalm, which gets a Ctrl-C while it imports a module of that name, or when
-    it has printed another line."""
+def interrupted(tmp_path, module, waits, *words, handler=signal.SIG_DFL):
+    """Return exit code, output and errors of becalm, which gets a Ctrl-C when a module of that name, which it imports,
+    has printed `waiting`."""
     (tmp_path / f"{module}.py").write_text(MODULE.format(waits=waits))
     before = signal.signal(signal.SIGINT, handler)
     try:
@@ -48,7 +50,7 @@ def interrupted(tmp_path, module, waits, *words, handler=signal.SIG_DFL, seen="i
         signal.signal(signal.SIGINT, before)
     with process:
         try:
-            assert seen in process.stdout
+            assert "waiting\n" in process.stdout
             process.send_signal(signal.SIGINT)
             output, errors = process.communicate(timeout=HANG_LIMIT_S)
         finally:
@@ -70,8 +72,8 @@ def test_ctrl_c_while_a_verb_is_loaded_ends_in_a_sentence(tmp_path, waits):
 
 def test_ctrl_c_while_python_ends_is_no_stack_trace(tmp_path):
     """The last function that Python runs waits for the signal."""
-    last = "import atexit; atexit.register(lambda: (print('last', flush=True), time.sleep(60)))"
-    code, _, errors = interrupted(tmp_path, "sitecustomize", last, "--version", seen="last\n")
+    last = "import atexit; atexit.register(wait)"
+    code, _, errors = interrupted(tmp_path, "sitecustomize", last, "--version")
     assert (code, errors.strip()) == (130, "becalm: Interrupted.")
 
 
@@ -79,7 +81,11 @@ def test_a_ctrl_c_that_is_ignored_stays_so(tmp_path):
     """The signal is ignored as in the background of a script. The module goes on when its standard input ends, which is
     after the signal."""
     code, output, errors = interrupted(
-        tmp_path, "click", 'sys.stdin.read(); sys.exit("went on")', "--version", handler=signal.SIG_IGN
+        tmp_path,
+        "click",
+        'print("waiting", flush=True); sys.stdin.read(); sys.exit("went on")',
+        "--version",
+        handler=signal.SIG_IGN,
     )
     assert (code, output, errors) == (1, "", "went on\n")
 

@@ -144,13 +144,16 @@ def test_a_killed_load_leaves_nothing(session, disk):
 def test_it_ends_with_whoever_started_it():
     code = (
         "import os, signal\nfrom becalm.hosts.load_generator import Loading\nfrom becalm.nouns.demand import Demand\n"
-        "loading = Loading(Demand(cpu=1))\nprint(loading._process.pid, flush=True)\n"
+        "loading = Loading(Demand(cpu=1))\nmain = loading._process.pid\n"
+        "print(main, open(f'/proc/{main}/task/{main}/children').read(), flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=False)
     assert done.returncode == -signal.SIGKILL
-    pid = int(done.stdout)
-    wait_for(lambda: not alive(pid) and not any(map(alive, children(pid))))
+    started = [int(word) for word in done.stdout.split()]
+    assert len(started) == 2
+    for pid in started:
+        wait_ended(pid)
 
 
 def test_a_process_of_the_load_that_is_killed_is_reported():

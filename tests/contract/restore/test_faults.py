@@ -454,7 +454,7 @@ def test_an_ordinary_user_sees_who_is_at_work_and_cannot_be_in_the_way(root):
         assert other.done("status")["busy"] == f"process {first.pid} of root", "what for is for root alone"
         assert "a study" in first.done("status")["busy"]
         first.done("release")
-        assert other.done("status")["busy"] is None
+        wait_for(lambda: other.done("status")["busy"] is None, "the guard has ended, and nobody has the lock")
     assert (root / "run/becalm/lock").stat().st_mode & 0o777 == 0o600
 
 

@@ -105,7 +105,7 @@ def test_a_comparison_with_a_baseline_is_weak(store, scripted):
         ("/bin/false", {}, WorkloadError, "exit code 1"),
         (["/bin/sh", "-c", "echo boom >&2; exit 7"], {}, WorkloadError, "boom"),
         (["/bin/sh", "-c", "kill -9 $$"], {}, WorkloadError, "SIGKILL"),
-        ("sleep 60", {"timeout": "100ms"}, WorkloadError, "time limit"),
+        ("sleep 9000", {"timeout": "100ms"}, WorkloadError, "time limit"),
         ("true", {"input": "/no/such/file"}, WorkloadError, "/no/such/file"),
         ("true", {"directory": "/no/such/dir"}, WorkloadError, "/no/such/dir"),
         ("true", {"prepare": "false"}, WorkloadError, "prepare"),

@@ -25,6 +25,10 @@ GROWS = "import time\nkept = []\nfor _ in range(40):\n    kept.append(b'x' * (1 
 COMMAND = [sys.executable, "-c", GROWS]
 
 
+NO_PROCESS = 5_000_000
+"""A number above the largest of a process, 2^22 (proc_sys_kernel(5), pid_max)."""
+
+
 def recorded(*command, **options):
     """Record a program by page faults; the test is skipped where this user may not."""
     try:
@@ -79,9 +83,8 @@ movable = pytest.mark.skipif(
 
 UNTIL_BOUND = """
 import os, time
-for _ in range(6000):
+while len(os.sched_getaffinity(0)) > 1:
     sum(range(200_000)); time.sleep(.01)
-    if len(os.sched_getaffinity(0)) == 1: break
 """
 """A program that lives until it is bound, however long a busy machine takes."""
 
@@ -95,8 +98,9 @@ def test_a_program_is_moved_while_it_is_recorded(capfd):
     move = spotted.move
     assert move["why_not"] is None
     assert move["done"]["cpus"] == [cpus[0]]
-    # Faults say where another program begins, and Python begins none.
-    assert move["done"]["waited"]["why"] == "hard_limit"
+    # Faults say where another program begins, and Python begins none. On a busy machine it may be waited for before
+    # Python itself has begun.
+    assert move["done"]["waited"]["why"] in ("hard_limit", "spot")
     assert move["from_ns"] < move["until_ns"]
     assert capfd.readouterr().out.split() == [f"{{{cpus[0]}}}"]
     for number in move["migrations"]:
@@ -135,7 +139,7 @@ def test_a_process_is_moved_and_back_in_the_end():
 @pytest.mark.xdist_group("settings")
 def test_runs_are_moved_as_their_arms_say_and_each_is_restored():
     # It lives until it is bound, however long a busy machine takes.
-    lives = "import os\nfor _ in range(5000):\n    sum(range(150_000))\n    if len(os.sched_getaffinity(0)) == 1: break"
+    lives = "import os\nwhile len(os.sched_getaffinity(0)) > 1: sum(range(150_000))"
     program = Workload.of([sys.executable, "-c", lives + "\nsum(range(1_000_000))"], output=Output.DISCARD)
     request = MoveRequest(window="1ms", limit="20ms")
     with hosts.open("local") as machine, hosts.open("local") as binder:
@@ -179,8 +183,8 @@ def test_an_impossible_move_is_refused_before_the_program_runs(tmp_path):
         with pytest.raises(error, match=words):
             becalm.record_sweetspots(["touch", str(never)], events="faults", **options)
     assert not never.exists()
-    with pytest.raises(UsageError, match="no process 4000000"):
-        becalm.record_sweetspots(pid=4_000_000, events="faults", migrate=0)
+    with pytest.raises(UsageError, match="no process 5000000"):
+        becalm.record_sweetspots(pid=NO_PROCESS, events="faults", migrate=0)
 
 
 def test_an_impossible_recording_is_refused_in_a_sentence():
@@ -189,6 +193,6 @@ def test_an_impossible_recording_is_refused_in_a_sentence():
     with pytest.raises(UsageError, match="no events 'heat'"):
         becalm.record_sweetspots(["true"], events="heat")
     with pytest.raises(WorkloadError, match="no process"):
-        recorded(pid=4_000_000)
+        recorded(pid=NO_PROCESS)
     with pytest.raises(WorkloadError):
         recorded(["/no/such/program"])

@@ -67,8 +67,8 @@ def test_a_process_whose_cpus_were_not_restored_is_named():
 
 @needs_root
 def test_a_control_group_that_is_left_is_named():
-    # A number that no process has; agents remove no groups of this name.
-    name = f"becalm-load-{2**22 + 1 + secrets.randbelow(2**20)}"
+    # Agents remove groups of processes that have ended; this is no number of a process (32 bits).
+    name = f"becalm-load-{2**32 + secrets.randbelow(2**20)}"
     places = places_of_groups(name)
     if not places:
         pytest.skip("no control group can be made here")
@@ -135,7 +135,7 @@ def test_the_private_directory_is_the_commands_and_goes_with_all_that_is_in_it()
 NOISE = """
 trap 'exit 0' TERM
 n=0
-while :; do
+while read more; do
   n=$((n + 1))
   touch /tmp/$0-$n
   rm /tmp/$0-$((n - 5)) 2>/dev/null
@@ -152,15 +152,16 @@ done
 
 @pytest.fixture
 def noise():
-    """A loop that makes and removes control groups, files in /tmp and processes; returns it and its names."""
+    """A loop that makes and removes control groups, files in /tmp and processes, a round for each line that it gets;
+    returns it and its names."""
     name = f"noise-{secrets.token_hex(4)}"
     places = places_of_groups(name)
-    loop = subprocess.Popen(["sh", "-c", NOISE, name, *map(str, places)], stdout=subprocess.PIPE, text=True)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "bufsize": 1}
+    loop = subprocess.Popen(["sh", "-c", NOISE, name, *map(str, places)], **pipes)
     yield loop, name
     # It ends between two commands.
     loop.terminate()
-    loop.wait(HANG_LIMIT_S)
-    loop.stdout.close()
+    loop.communicate(timeout=HANG_LIMIT_S)
     for path in Path("/tmp").glob(f"{name}-*"):
         path.unlink()
     for path in (path for place in places for path in place.glob(f"{name}-*")):
@@ -168,7 +169,9 @@ def noise():
 
 
 def rounds(loop, count):
+    """Have the loop make so many rounds, one after the other."""
     for _ in range(count):
+        loop.stdin.write("\n")
         assert loop.stdout.readline()
 
 

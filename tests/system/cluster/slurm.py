@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from tests.needs import missing, need
-from tests.support.ports import free_ports
+from tests.support.ports import free_ports, listens
 from tests.waiting import HANG_LIMIT_S, wait_for
 
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "sinfo", "squeue")
@@ -31,7 +31,7 @@ class Slurm:
         self.start(
             "munged", "--foreground", "--force", f"--key-file={key}", *self.munge("socket", "pid", "seed", "log")
         )
-        self.wait(lambda: (path / "munge.socket").exists(), "munged")
+        self.wait(lambda: listens(path / "munge.socket"), "munged")
         self.start("slurmctld", "-D", "-f", str(path / "slurm.conf"))
         self.start("slurmd", "-D", "-f", str(path / "slurm.conf"))
         self.wait(self.idle, "slurmd")
@@ -92,6 +92,18 @@ class Slurm:
         env = {**os.environ, **self.environment}
         return subprocess.run(command, env=env, capture_output=True, text=True, check=False).stdout
 
+    def queue(self, *options):
+        """Return what squeue prints, which is asked until it is answered; nothing when a daemon has ended."""
+        command, answers = ["squeue", "-h", *options], []
+
+        def answered():
+            answers[:] = [subprocess.run(command, env=env, capture_output=True, text=True, check=False)]
+            return answers[0].returncode == 0 or self.failed()
+
+        env = {**os.environ, **self.environment}
+        wait_for(answered, "squeue is answered")
+        return answers[0].stdout
+
     def idle(self):
         return "idle" in self.ask("sinfo", "-h", "-o", "%t")
 
@@ -114,7 +126,7 @@ class Slurm:
     def close(self):
         if len(self.processes) == 3:
             self.ask("scancel", "--user=root")
-            wait_for(lambda: self.failed() or not self.ask("squeue", "-h"), "the queue is empty")
+            wait_for(lambda: self.failed() or not self.queue(), "the queue is empty")
         for process in reversed(self.processes):
             process.terminate()
         for process in reversed(self.processes):

@@ -39,7 +39,7 @@ def test_a_comparison_on_a_node_of_slurm(slurm, store, tmp_path):
     assert host.lost == ""
     with Store.open(store) as opened_store:
         assert opened_store.study(host.study).runs == 22
-    assert slurm.ask("squeue", "-h", "-t", "R,PD") == ""
+    assert slurm.queue("-t", "R,PD") == ""
     assert list((tmp_path / "XDG_CACHE_HOME/becalm").glob("cluster-*")) == []
 
 
@@ -47,7 +47,7 @@ def test_the_programs_run_in_a_job_that_holds_the_node(slurm, store):
     with opened("slurm:wait=2min", print) as (name,):
         environment = find(name.removeprefix("cluster:")).environment
         assert environment["SLURM_JOB_NUM_NODES"] == "1"
-        words = slurm.ask("squeue", "-h", "-o", "%i %j %C %h").split()
+        words = slurm.queue("-o", "%i %j %C %h").split()
         assert words == [environment["SLURM_JOB_ID"], "becalm", str(os.cpu_count()), "NO"]
 
 

@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.support.ports import free_port
+from tests.support.ports import free_port, listens
 from tests.system.ssh.far import answers
 
 from becalm import paths
@@ -115,7 +115,7 @@ class Ganesha:
             os.chown(place, NOBODY, NOBODY)
         try:
             self._start("dbus-daemon", "--nofork", "--nopidfile", f"--config-file={place}/bus.conf")
-            self._wait(lambda: (place / "bus").exists())
+            self._wait(lambda: listens(place / "bus"))
             files = ("-L", place / "log", "-f", place / "ganesha.conf", "-p", place / "pid")
             self._start("ganesha.nfsd", "-F", *files)
             self._wait(lambda: answers(self.port))

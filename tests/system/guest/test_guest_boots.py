@@ -108,7 +108,7 @@ def test_an_isolated_cpu_is_isolated_for_the_kernel_too(guest):
 
 
 def test_orphans_and_time_limits_as_anywhere(guest):
-    guest.define([shell("sleep 100 & exit 0"), Workload.of("sleep 100", timeout=0.3), shell("exit 3")], [Settings()])
+    guest.define([shell("sleep 9000 & exit 0"), Workload.of("sleep 9000", timeout=0.3), shell("exit 3")], [Settings()])
     rows = ran(guest, (0, 0), (1, 0), (2, 0), stop_on_failure=False)
     assert [run.outcome for run in rows] == ["ok", "timeout", "failed"]
     assert (rows[0].left_behind, rows[2].status) == (1, 3)

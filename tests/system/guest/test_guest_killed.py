@@ -9,10 +9,13 @@ import sys
 import pytest
 from tests.support.account import MARK, begun, count_stored_runs, nothing_lost
 from tests.system.guest.kernels import EMULATED_CPUS, LIMIT, VERSIONS, kernel_or_skip, machines_of
-from tests.waiting import HANG_LIMIT_S, wait_ended, wait_for
+from tests.waiting import wait_ended, wait_for
 
+import becalm
+from becalm.errors import MachineError
 from becalm.hosts.guest import qemu
 from becalm.hosts.scratch import Scratch
+from becalm.results.progress import Quiet
 from becalm.store import Store, recover
 from becalm.store.spool import read
 
@@ -27,6 +30,7 @@ PROGRAM = f"echo {MARK} > /dev/ttyS0"
 def place(store, tmp_path, monkeypatch):
     """The directory of all that a killed becalm leaves: its store, its spool, its guest's files."""
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     return tmp_path
 
 
@@ -75,7 +79,6 @@ def test_no_finished_run_of_a_guest_is_lost_with_becalm(place, version, monkeypa
     assert count_stored_runs(store) > before
     nothing_lost(console(place), store)
     monkeypatch.setattr("becalm.hosts.scratch.YOUNG_S", -1.0)
-    monkeypatch.setattr("tempfile.tempdir", str(place))
     Scratch("guest").cleanup()
     assert not list(place.glob("becalm-guest-*")), "the next one cleans up"
 
@@ -87,54 +90,59 @@ def machines(place, columns="args"):
 
 
 COUNTING = "i=0; while [ $i -lt 2000 ]; do i=$((i+1)); done"
-SEARCH = (
-    *("tune", "--minimize", "time", "--seed", "3", "--budget", "none", "--no-single-out", "--no-load", "--json"),
-    *("--confirm-loops", "2", "--confirm-runs", "2"),
-)
-FACTORS = {
-    "6.1": ("--factor", "sched_latency_ns=1..100ms:log", "--most-runs", "12"),
-    "6.12": ("--factor", "slice_ns=0.1..100ms:log", "--most-runs", "12"),
+SEARCH = {
+    "minimize": "time",
+    "seed": 3,
+    "budget": "none",
+    "single_out": False,
+    "load": False,
+    "most_runs": 12,
+    "confirm_loops": 2,
+    "confirm_runs": 2,
 }
+FACTORS = {"6.1": "sched_latency_ns=1..100ms:log", "6.12": "slice_ns=0.1..100ms:log"}
 
 
-def becalm(*words):
+def becalm_ends(*words):
+    """Run becalm to its end, and return that."""
     return subprocess.run(
         [sys.executable, "-m", "becalm", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True
     )
 
 
+class Killing(Quiet):
+    """A listener that kills the guest when nine runs are stored, while becalm waits for it to return."""
+
+    def __init__(self, place):
+        self.place, self.killed = place, False
+
+    def running(self, done):
+        if done > 8 and not self.killed:
+            (line,) = machines(self.place, "pid,args")
+            os.kill(int(line.split()[0]), signal.SIGKILL)
+            self.killed = True
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_search_whose_guest_is_lost_goes_on_with_all_that_was_measured(place, version):
     kernel_or_skip(version)
-    words = (*SEARCH, *FACTORS[version], "--host", f"guest:{version}?{LIMIT}", "--", "sh", "-c", COUNTING)
-    errors = place / "errors"
-    with errors.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "becalm", *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=file
+    killing, store = Killing(place), os.environ["BECALM_STORE"]
+    with pytest.raises(MachineError, match="becalm tune --resume 1"):
+        becalm.tune(
+            [["sh", "-c", COUNTING]],
+            host=f"guest:{version}?{LIMIT}",
+            factors=[FACTORS[version]],
+            listener=killing,
+            **SEARCH,
         )
-    store = os.environ["BECALM_STORE"]
-    wait_for(lambda: process.poll() is not None or stored(store) > 8)
-    assert process.poll() is None, errors.read_text()
-    # It cannot end meanwhile.
-    process.send_signal(signal.SIGSTOP)
-    try:
-        (line,) = machines(place, "pid,args")
-        os.kill(int(line.split()[0]), signal.SIGKILL)
-    finally:
-        process.send_signal(signal.SIGCONT)
-    assert process.wait(timeout=HANG_LIMIT_S) == 3
-    text = " ".join(errors.read_text().split())
-    assert "becalm tune --resume 1" in text
     before = runs(store)
     assert len(before) > 8
-    again = becalm("tune", "--resume", "1", "--json")
-    assert again.returncode == 0, again.stderr
+    verdict = becalm.tune(resume=1)
     after = runs(store)
     assert after[: len(before)] == before
     assert [run.seq for run in after] == list(range(len(after)))
-    verdict = json.loads(again.stdout)
-    assert verdict["trials"]
-    assert verdict["confirm_runs"] > 0 or not verdict["settings"]
+    assert verdict.trials
+    assert verdict.confirm_runs > 0 or not verdict.settings
     assert not machines(place)
 
 
@@ -179,11 +187,11 @@ def test_a_study_with_boots_goes_on_after_becalm_was_killed_in_the_middle_of_one
     # The machine ends with becalm.
     for pid in machines_seen:
         wait_ended(pid)
-    shown = json.loads(becalm("show", "1", "--json").stdout or "{}")
+    shown = json.loads(becalm_ends("show", "1", "--json").stdout or "{}")
     assert "settings" not in shown, "it was not finished"
     before = runs(store)
 
-    done = becalm("tune", "--resume", "last", "--json")
+    done = becalm_ends("tune", "--resume", "last", "--json")
     assert done.returncode == 0, done.stderr
     verdict = json.loads(done.stdout)
     (boots,) = [row for row in verdict["findings"] if row["kind"] == "boots"]

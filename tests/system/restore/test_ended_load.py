@@ -21,7 +21,9 @@ def load_of(agent: Agent) -> int:
 
 def groups_of(load: int) -> list[Path]:
     """Return the control groups of a load."""
-    return list(Path("/sys/fs/cgroup").rglob(f"becalm-load-{load}"))
+    called = f"becalm-load-{load}"
+    # Not by Path.rglob, which fails when a group of anybody is removed meanwhile.
+    return [Path(above, name) for above, names, _ in os.walk("/sys/fs/cgroup") for name in names if name == called]
 
 
 @needs_root

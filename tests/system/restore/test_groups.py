@@ -27,7 +27,7 @@ def killed(settings=None, applied=lambda: True):
     `applied`: whether its settings are on, which they are only after the group has its first process.
     """
     agent = Agent()
-    assert agent.define([settings or {}], ("sleep", "100"))["event"] == "done"
+    assert agent.define([settings or {}], ("sleep", "9000"))["event"] == "done"
     agent.send("measure", first=0, steps=[[0, 0, 0, 0]], load="totals")
     result = unified_group() / f"becalm-{agent.pid}"
     wait_for(lambda: processes(result) and applied())

@@ -38,8 +38,9 @@ def test_the_child_ends_with_its_agent(tmp_path):
     agent = Agent(root, under=HOLDING)
     try:
         agent.define([{}], ("/bin/true",))
+        # They name themselves some time after they have begun.
+        wait_for(lambda: len(processes_of(root, "becalm-spawner")) == 2, "there are two spawners")
         spawners = set(processes_of(root, "becalm-spawner"))
-        assert len(spawners) == 2
         agent.send("measure", first=0, steps=[[0, 0, 0, 0]])
         (child,) = wait_for(lambda: set(processes_of(root, "becalm-spawner")) - spawners, "there is a child")
         agent.process.stdin.close()

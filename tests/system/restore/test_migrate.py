@@ -186,15 +186,32 @@ def test_ctrl_c_and_other_ends_of_the_command_put_it_back(program: Program, numb
     assert not JOURNAL.exists()
 
 
-def start(pid: int, **options: str) -> int:
-    """Start a becalm that moves a process; return its number. Starting Python would take longer than all the rest."""
+def start(pid: int, gate: int | None = None, **options: str) -> int:
+    """Start a becalm that moves a process; return its number. Starting Python would take longer than all the rest.
+
+    `gate`: a pipe from which it reads a byte first.
+    """
     child = os.fork()
     if child == 0:
         try:
+            if gate is not None:
+                os.read(gate, 1)
             becalm.migrate(pid, CPUS[0], **options)
         finally:
             os._exit(1)
     return child
+
+
+def traced(pid: int) -> Stepped:
+    """Start a becalm that moves a process for a moment, and that does nothing before it is traced."""
+    gate, opens = os.pipe()
+    try:
+        stepped = Stepped(start(pid, gate, duration="1ms"))
+        os.write(opens, b"x")
+    finally:
+        os.close(gate)
+        os.close(opens)
+    return stepped
 
 
 def kill(pids: list[int]) -> None:
@@ -271,18 +288,19 @@ WAYS = {
 @pytest.mark.parametrize("way", WAYS)
 def test_killed_at_any_system_call_every_thread_has_its_own_again(program: Program, orphans: None, way: str) -> None:
     before, others = program.masks(), children()
-    traced = Stepped(start(program.pid, duration="1ms"))
-    assert not traced.run()
+    whole = traced(program.pid)
+    assert not whole.run()
     wait_for(lambda: ended(others), "its processes have ended")
     bound, kills = 0, max(2, KILLS // len(WAYS) // 2)
     # Half of them die at a system call, also while they begin, the others when all is moved.
-    for moment in [*cuts(traced.stops, kills), *[None] * kills]:
+    for moment in [*cuts(whole.stops, kills), *[None] * kills]:
         if moment is None:
             child = start(program.pid)
             wait_for(lambda: set(program.masks().values()) == {(CPUS[0],)}, "it is moved")
         else:
-            child = start(program.pid, duration="1ms")
-            Stepped(child).run(moment)
+            cut = traced(program.pid)
+            cut.run(moment)
+            child = cut.pid
         bound += set(program.masks().values()) == {(CPUS[0],)}
         WAYS[way](child)
         with contextlib.suppress(ChildProcessError):

@@ -1,10 +1,15 @@
 """The fixtures of tests through SSH: another machine to log in to."""
 
+import secrets
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 from tests.contract.conftest import tree  # noqa: F401
 from tests.system.ssh.far import Far
 
 from becalm.hosts import aliases
+from becalm.hosts.ssh import connect, install
 
 
 @pytest.fixture(scope="module")
@@ -25,3 +30,17 @@ def far(shared, own_directories):
     shared.known_hosts(shared.path / "host_key.pub")
     aliases.add("far", "ssh://far", str(shared.path / "ssh_config"))
     return shared
+
+
+@pytest.fixture
+def spools(monkeypatch):
+    """Return the spools there of the agents that are started, a list that grows."""
+    paths = []
+
+    def token_hex(size):
+        token = secrets.token_hex(size)
+        paths.append(Path(f"{install.SPOOL}{token}"))
+        return token
+
+    monkeypatch.setattr(connect, "secrets", SimpleNamespace(token_hex=token_hex))
+    return paths

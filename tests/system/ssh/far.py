@@ -99,6 +99,18 @@ class Far:
                     left += children(pid)
         return result
 
+    def clients(self):
+        """Return the processes of ssh that are connected to it (proc_net(5), tcp)."""
+        lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        sockets = {f"socket:[{words[9]}]" for words in lines if int(words[2].partition(":")[2], 16) == self.port}
+        result = set()
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                opened = {os.readlink(entry.path) for entry in os.scandir(f"/proc/{pid}/fd")}
+                if sockets & opened:
+                    result.add(int(pid))
+        return result
+
     def cut(self):
         """End every connection, as a server does that goes down; what was started there is left to itself."""
         for pid in self.sessions():

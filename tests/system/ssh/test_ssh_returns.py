@@ -6,14 +6,12 @@ import shutil
 import signal
 import subprocess
 import sys
-from functools import partial
-from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
-from tests.contract.conversation import processes_with
 from tests.measuring import measure_events
 from tests.support.account import MARK, begun, count_stored_runs, nothing_lost
+from tests.support.becalms import state
 from tests.system.ssh.far import Cutting, keygen
 from tests.system.ssh.test_ssh import QUICK, STAT_INTERVAL, as_root
 from tests.waiting import wait_for
@@ -22,7 +20,7 @@ import becalm
 from becalm import hosts
 from becalm.errors import LostError, RefusedError
 from becalm.hosts import Ability, Access, Runs
-from becalm.hosts.ssh import connection, install, reconnecting
+from becalm.hosts.ssh import install, reconnecting
 from becalm.hosts.ssh.link import SshLink
 from becalm.nouns.run import Step
 from becalm.nouns.settings import Settings
@@ -31,10 +29,6 @@ from becalm.results.progress import Quiet
 from becalm.store import Store
 
 pytestmark = pytest.mark.usefixtures("own_directories")
-
-
-def longer(path, size):
-    return path.stat().st_size >= size
 
 
 def runs_of(study):
@@ -94,27 +88,29 @@ def test_a_connection_that_is_lost_in_the_greeting_is_an_error(far, monkeypatch)
         becalm.run("true", host="far", runs=3)
 
 
-def test_finished_runs_that_had_not_arrived_are_fetched_and_the_former_agent_ends(far, tmp_path, monkeypatch):
+def test_finished_runs_that_had_not_arrived_are_fetched_and_the_former_agent_ends(far, spools, tmp_path, gate):
     """The network is cut: the agent goes on, its runs do not arrive, and it does not know that nobody is there."""
-    monkeypatch.setattr(connection, "ALIVE_SECONDS", 3)
-    monkeypatch.setattr(connection, "ALIVE_COUNT", 1)
     file, messages, seen = tmp_path / "made", [], []
-    program = Workload.of(["sh", "-c", f"sleep 0.02; printf x >> {file}"])
-    spools = set(Path("/dev/shm").glob("becalm-spool-*"))
+    # The network is cut while the twentieth run waits; the first ones have been told by then.
+    program = Workload.of(["sh", "-c", f"sleep 0.02; printf x >> {file}; [ $(wc -c < {file}) -ne 20 ] || {gate.wait}"])
     with hosts.open("far", Access(say=messages.append)) as host:
         host.define([program], [Settings()])
         for event in measure_events(host, *(Step(0, 0, 0, index) for index in range(100))):
             if not isinstance(event, Runs):
                 continue
             if not seen:
-                enough = min(file.stat().st_size + 5, 100)
                 far.stall()
+                gate.open()
                 # Some more, of which nothing will be heard but by way of the spool.
-                wait_for(partial(longer, file, enough))
+                wait_for(lambda: file.stat().st_size > 30, "runs that do not arrive")
+                # ssh ends, as it does when nothing is heard from there any more.
+                (client,) = far.clients()
+                os.kill(client, signal.SIGKILL)
             seen += event.rows
     # The stalled sessions would stay for the tests that follow.
     far.cut()
-    assert set(Path("/dev/shm").glob("becalm-spool-*")) <= spools, "it goes with the conversation"
+    assert len(spools) > 1
+    assert not any(path.exists() for path in spools), "it goes with the conversation"
     assert [run.seq for run in seen] == list(range(100))
     # A busy machine may lose the connection once more, by itself.
     lost = sum("was lost" in message for message in messages)
@@ -186,7 +182,13 @@ def test_a_resumed_search_has_the_user_and_the_consent_that_it_had(far, monkeypa
     assert [(workload.user, workload.reboot) for workload in opened] == [("nobody", True)] * 2
 
 
-KILLED = "import becalm, sys; becalm.run(['sh', '-c', sys.argv[1]], host='far', warmup=0, budget='60s')"
+KILLED = """
+import becalm, sys
+from becalm.plans import interleave
+# All but the first run in one block: between blocks nothing runs while becalm is stopped.
+interleave.FIRST_BLOCK_NS = interleave.LONGEST_BLOCK_NS = 10**15
+becalm.run(['sh', '-c', sys.argv[1]], host='far', warmup=0, runs=5000, budget='none')
+"""
 
 
 @pytest.mark.parametrize("asleep", [False, True], ids=["reading", "stopped"])
@@ -196,7 +198,10 @@ def test_finished_runs_of_a_killed_becalm_are_fetched_by_the_next(far, tmp_path,
     process = subprocess.Popen([sys.executable, "-c", KILLED, f"printf {MARK} >> {log}; sleep 0.01"])
     wait_for(lambda: begun(log) > 10)
     if asleep:
-        wait_for(partial(goes_on_without, process, log))
+        process.send_signal(signal.SIGSTOP)
+        wait_for(lambda: state(process.pid) == "T", "becalm has stopped")
+        more = begun(log) + 3
+        wait_for(lambda: begun(log) > more, "runs of which becalm has not heard")
     process.kill()
     process.wait()
     wait_for(lambda: not far.sessions())
@@ -213,25 +218,6 @@ def test_finished_runs_of_a_killed_becalm_are_fetched_by_the_next(far, tmp_path,
     messages.clear()
     becalm.run("true", host="far", runs=1, listener=Telling(messages))
     assert messages == [], "once"
-
-
-def goes_on_without(process, log):
-    """Stop becalm; whether more runs finish meanwhile: between two blocks nobody runs any, and becalm goes on then.
-
-    Its programs have the log in their argument lists, as becalm itself has.
-    """
-
-    def paused():
-        return set(processes_with(str(log))) <= {process.pid}
-
-    process.send_signal(signal.SIGSTOP)
-    seen = begun(log)
-    wait_for(lambda: begun(log) > seen + 3 or paused(), "a run or the end of the block")
-    if begun(log) > seen + 3:
-        return True
-    process.send_signal(signal.SIGCONT)
-    wait_for(lambda: begun(log) > seen + 4)
-    return False
 
 
 class Telling(Quiet):

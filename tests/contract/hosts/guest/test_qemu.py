@@ -279,7 +279,7 @@ def test_a_program_may_take_longer_than_the_limit_and_a_guest_that_hangs_meanwhi
     ("ill", "says"),
     [
         ('echo "Kernel panic - not syncing: no init" > "$console"; exit', "panicked: no init"),
-        ("touch hangs; exec sleep 60", f"did not boot within {HANG_LIMIT_S:g} s"),
+        ("touch hangs; exec sleep 9000", f"did not boot within {HANG_LIMIT_S:g} s"),
         ('echo "System is deadlocked on memory" > "$console"; exit', "too little memory to boot"),
     ],
 )
@@ -330,7 +330,7 @@ def test_a_guest_that_ends_under_its_parameters_refuses_them(play, tmp_path, mon
     )
     monkeypatch.setattr("becalm.hosts.rebooting.RebootingHost._check", lambda host, part: None)
     with hosts.open("guest:6.1?accel=tcg") as host:
-        once = f"test -e {tmp_path}/once || {{ touch {tmp_path}/runs {tmp_path}/once; exec sleep 60; }}"
+        once = f"test -e {tmp_path}/once || {{ touch {tmp_path}/runs {tmp_path}/once; exec sleep 9000; }}"
         script = Workload.of(once, shell=True)
         host.define([script], [Settings(), Settings.of({"idle": "poll"})], dangerous=True)
         with pytest.raises(BootError, match=r"The guest does not keep running with idle=poll: .* panicked: later"):
@@ -356,7 +356,7 @@ def test_the_archive_is_not_kept_while_the_machine_runs(play, tmp_path, monkeypa
     words = [str(tmp_path / "bin" / qemu.PROGRAM)]
     scratch = tempfile.TemporaryDirectory()
     (Path(scratch.name) / "initramfs").touch()
-    link = qemu.boot(words, scratch, 30, 30)
+    link = qemu.boot(words, scratch, HANG_LIMIT_S, HANG_LIMIT_S)
     assert not (Path(scratch.name) / "initramfs").exists()
     assert link.read() == b"{}\n"
     link.close()
