@@ -101,6 +101,10 @@ As in the journal, checksums and JSON.
 
 TICKS_PER_S = 100
 
+SAMPLE_RATE = "/proc/sys/kernel/perf_event_max_sample_rate"
+SAMPLE_STEP = 50
+"""A divisor of all the kernel's possible ticks per second (CONFIG_HZ: 100, 250, 300, 1000)."""
+
 
 @dataclass
 class Journal:
@@ -198,7 +202,11 @@ def traces(before: Snapshot, after: Snapshot, private: str, excuses: Excuses) ->
             difference, sentence = "changed", f"was {was!r}, is {now!r}"
         named = kind == "setting" and difference == "changed" and re.search(rf"{re.escape(name)}(?![\w/])", evidence)
         candidate = named or is_ours(kind, name, difference) or (now is not None and private in f"{name} {now}")
-        excused = candidate and (excuses.cover(key, was or "", now or "") or of_another(kind, name))
+        excused = candidate and (
+            excuses.cover(key, was or "", now or "")
+            or of_another(kind, name)
+            or (not named and lowered_by_kernel(name, was or "", now or ""))
+        )
         (ours if candidate and not excused else others).append(f"{kind} {name}: {sentence}")
     return ours, others
 
@@ -206,6 +214,16 @@ def traces(before: Snapshot, after: Snapshot, private: str, excuses: Excuses) ->
 def is_ours(kind: str, name: str, difference: str) -> bool:
     """Return whether becalm or a test makes such a difference."""
     return any(row.kind == kind and difference in row.differences and re.search(row.pattern, name) for row in OURS)
+
+
+def lowered_by_kernel(name: str, was: str, now: str) -> bool:
+    """Return whether the kernel may have lowered the rate of perf's samples.
+
+    It does where samples take long, to a multiple of its ticks per second (kernel/events/core.c,
+    perf_sample_event_took). Tests set other values.
+    """
+    digits = name == SAMPLE_RATE and was.isdigit() and now.isdigit()
+    return digits and int(now) < int(was) and int(now) % SAMPLE_STEP == 0
 
 
 def of_another(kind: str, name: str) -> bool:

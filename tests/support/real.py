@@ -15,12 +15,13 @@ from tests.needs import need
 from tests.support.compressed import areas
 from tests.support.talk import Agent
 from tests.waiting import wait_for
+from traces import SAMPLE_RATE, SAMPLE_STEP
 
 from becalm.hosts.agent import agent_path
 
 FILES = [
     "/proc/sys/kernel/randomize_va_space",
-    "/proc/sys/kernel/perf_event_max_sample_rate",
+    SAMPLE_RATE,
     "/proc/sys/kernel/nmi_watchdog",
     "/proc/sys/kernel/soft_watchdog",
     "/proc/sys/kernel/watchdog",
@@ -54,15 +55,24 @@ def machine() -> Machine:
         *Path("/sys/devices/system/cpu").glob("cpu*/online"),
     ]
     names += [path for path in (GROUPS / "cpuset").glob("cpuset.*") if "pressure" not in path.name]
-    for name in map(Path, names):
+    for name in map(str, names):
         with contextlib.suppress(OSError):
-            values[str(name)] = name.read_text()
+            values[name] = text_of(name)
     values["swap"] = areas()
     with contextlib.suppress(OSError):
         values["latency"] = struct.unpack("=i", Path("/dev/cpu_dma_latency").read_bytes()[:4])
     values["becalm groups"] = becalm_groups()
     values["tasks"] = tasks()
     return values
+
+
+def text_of(name: str) -> str:
+    """Return the text of a setting. Raises OSError.
+
+    Of the rate of perf's samples, which the kernel lowers by itself, it tells only whether it may be the kernel's.
+    """
+    text = Path(name).read_text()
+    return "the kernel's" if name == SAMPLE_RATE and int(text) % SAMPLE_STEP == 0 else text
 
 
 def becalm_groups() -> list[str]:

@@ -18,7 +18,7 @@ import pytest
 from tests.contract.conversation import Agent, children, name_of
 from tests.needs import need
 from tests.support.becalms import state
-from tests.support.real import FILES, becalm_groups
+from tests.support.real import FILES, becalm_groups, text_of
 from tests.support.talk import holders
 from tests.waiting import HANG_LIMIT_S, wait_ended, wait_for
 
@@ -48,7 +48,7 @@ def settings():
     values = {}
     for name in FILES:
         with contextlib.suppress(OSError):
-            values[name] = Path(name).read_text()
+            values[name] = text_of(name)
     return {**values, "groups": becalm_groups()}
 
 

@@ -92,6 +92,7 @@ OTHERS = [
     ("setting", "/proc/sys/kernel/hostname", "a", "b"),
     ("setting", "/proc/sys/kernel/numa_balancing_promote_rate_limit_MBps", "1", "2"),
     ("setting", "/proc/sys/kernel/sched_schedstats", "0", "1"),
+    ("setting", "/proc/sys/kernel/perf_event_max_sample_rate", "100000", "79750"),
     ("setting", "/proc/sys/vm/overcommit_memory", "0", "1"),
     ("setting", "/sys/block/vda/queue/scheduler", "[none] bfq", "none [bfq]"),
     ("setting", "/sys/fs/cgroup/cpuset/docker/cpuset.cpus", "0", None),
@@ -115,6 +116,13 @@ OTHERS = [
 def test_a_change_of_what_we_write_is_ours(key):
     ours, others = compared({key: "a"}, {key: "b"})
     assert (ours, others) == ([f"{key[0]} {key[1]}: was 'a', is 'b'"], [])
+
+
+@pytest.mark.parametrize(("before", "after"), [("100000", "1001"), ("79750", "100000")])
+def test_a_sample_rate_that_the_kernel_does_not_lower_to_is_ours(before, after):
+    key = ("setting", "/proc/sys/kernel/perf_event_max_sample_rate")
+    ours, others = compared({key: before}, {key: after})
+    assert (len(ours), others) == (1, [])
 
 
 @pytest.mark.parametrize("key", NEW, ids=lambda key: key[1])
