@@ -88,21 +88,22 @@ class Slurm:
                 )
             )
 
-    def ask(self, *command):
+    def run(self, *command):
+        """Run one of its commands to its end, and return that."""
         env = {**os.environ, **self.environment}
-        return subprocess.run(command, env=env, capture_output=True, text=True, check=False).stdout
+        return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+    def ask(self, *command):
+        return self.run(*command).stdout
 
     def queue(self, *options):
         """Return what squeue prints, which is asked until it is answered; nothing when a daemon has ended."""
-        command, answers = ["squeue", "-h", *options], []
 
-        def answered():
-            answers[:] = [subprocess.run(command, env=env, capture_output=True, text=True, check=False)]
-            return answers[0].returncode == 0 or self.failed()
+        def answer():
+            done = self.run("squeue", "-h", *options)
+            return done if done.returncode == 0 or self.failed() else None
 
-        env = {**os.environ, **self.environment}
-        wait_for(answered, "squeue is answered")
-        return answers[0].stdout
+        return wait_for(answer, "squeue is answered").stdout
 
     def idle(self):
         return "idle" in self.ask("sinfo", "-h", "-o", "%t")
